@@ -1,0 +1,59 @@
+"""Equation discovery for dynamical systems with Bayesian tree-adjoining grammars.
+
+Public names are resolved on first use, so that ``import adjoin`` and ``adjoin --help`` stay
+instant: nothing heavy is imported before it is needed.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from adjoin import datasets as datasets
+    from adjoin import scores as scores
+    from adjoin.errors import AdjoinError as AdjoinError
+    from adjoin.errors import DivergenceWarning as DivergenceWarning
+    from adjoin.grammar import Grammar as Grammar
+    from adjoin.grammar import Structure as Structure
+    from adjoin.model import Model as Model
+    from adjoin.readers import read_data as read_data
+    from adjoin.signals import Dataset as Dataset
+
+_HOME = {
+    "AdjoinError": "adjoin.errors",
+    "Dataset": "adjoin.signals",
+    "DivergenceWarning": "adjoin.errors",
+    "Grammar": "adjoin.grammar",
+    "Model": "adjoin.model",
+    "Structure": "adjoin.grammar",
+    "read_data": "adjoin.readers",
+}
+_MODULES = ("datasets", "scores")
+
+__all__ = [
+    "AdjoinError",
+    "Dataset",
+    "DivergenceWarning",
+    "Grammar",
+    "Model",
+    "Structure",
+    "__version__",
+    "datasets",
+    "read_data",
+    "scores",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    if name in _MODULES:
+        return import_module(f"adjoin.{name}")
+    raise AttributeError(f"module 'adjoin' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

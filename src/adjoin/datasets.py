@@ -1,0 +1,221 @@
+"""Benchmark data: the academic system of the paper, and the Silverbox.
+
+Gives a `Benchmark`: training, validation and test sets with the protocol they belong to. Simulated
+data come from a seed alone; measured data are read from a file the user names.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adjoin.errors import AdjoinError
+from adjoin.model import Model
+from adjoin.readers import from_object, read_data
+from adjoin.signals import Dataset, Record, SignalNames
+
+ACADEMIC_EQUATION = "y(k) = 0.5*u(k-1) - 0.3*u(k-5)^3 + 0.3*y(k-1)"
+
+SILVERBOX_EQUATION = (
+    "y(k) = -2.6143*y(k-1)^3 + 2.4638*y(k-1)^2*y(k-2) - 1.8405*y(k-1)*y(k-2)*y(k-3)"
+    " + 1.7409*y(k-1) + 1.6417*y(k-2)*y(k-3)^2 - 1.0511*y(k-2) - 0.5677*y(k-2)^3"
+    " + 0.3683*u(k-1) + 0.2961*u(k-1)*y(k-1)*y(k-3) + 0.2410*y(k-4)^3 + 0.1676*y(k-5)"
+    " - 0.1017*u(k-3) - 0.0906*u(k-4) - 0.0835*u(k-2) + 0.0455*u(k) + 0.0175*u(k-5)"
+    " - 0.0147*y(k-7) + 0.0068*y(k-1)^2 - 0.0049*y(k-3)^2 + 0.0031*u(k-7)"
+)
+"""The equation printed in the paper (OSA, MAP, λ_t = 5), in volts around the training means."""
+
+_SILVERBOX_LENGTH = 131_072
+_SILVERBOX_FILES = ("SNLS80mV.csv", "SNLS80mV.mat")
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Data with the protocol they are to be used under.
+
+    Unpacks as ``train, validation, test = benchmark``.
+
+    Parameters
+    ----------
+    name, protocol : str
+        What it is, and how it is split and scored.
+    train : Dataset
+        To learn from.
+    validation : Dataset or None
+        To choose with; None where the protocol leaves that to the user.
+    tests : mapping of str to Dataset
+        To score on, never to choose with; the first is the main one.
+    n_seed : int
+        How many samples at the start of a test set seed the recursion and are not scored.
+    offsets : mapping of str to float
+        What was subtracted from the measured signals, by name.
+    truth : Model or None
+        The system that made the data, where it is known.
+    noise_sd : float or None
+        The standard deviation of the noise that was added, where it is known.
+    """
+
+    name: str
+    protocol: str
+    train: Dataset
+    validation: Dataset | None
+    tests: Mapping[str, Dataset]
+    n_seed: int
+    offsets: Mapping[str, float]
+    truth: Model | None = None
+    noise_sd: float | None = None
+
+    @property
+    def test(self) -> Dataset:
+        """The main test set."""
+        return next(iter(self.tests.values()))
+
+    def __iter__(self) -> Iterator[Dataset | None]:
+        return iter((self.train, self.validation, self.test))
+
+
+def academic(
+    seed: int = 0, n_train: int = 1000, n_validation: int = 500, n_test: int = 500
+) -> Benchmark:
+    r"""The paper's simulated system, with white noise on its output at 20 dB.
+
+    .. math:: y(k) = 0.5\,u(k-1) - 0.3\,u(k-5)^3 + 0.3\,y(k-1), \quad \hat y = y + ε
+
+    with u standard normal and :math:`σ_ε = σ_y / 10`. The noise is measurement noise: it is added
+    to the simulated output and not fed back.
+
+    Parameters
+    ----------
+    seed : int
+        The data are a function of it alone.
+    n_train, n_validation, n_test : int
+        Number of samples in each part, consecutive in time.
+    """
+    truth = Model.parse(ACADEMIC_EQUATION)
+    rng = np.random.default_rng(seed)
+    n_warm_up = 50  # from rest; 0.3**50 is below rounding
+    n_samples = n_train + n_validation + n_test
+    u = rng.standard_normal(n_warm_up + n_samples)
+    y = truth.simulate(u)[n_warm_up:]
+    noise_sd = float(np.std(y)) * 10.0 ** (-20.0 / 20.0)
+    data = Dataset.from_arrays(
+        u[n_warm_up:], y + noise_sd * rng.standard_normal(n_samples), label=f"academic, seed {seed}"
+    )
+    train, validation, test = data.split(n_train, n_validation, n_test)
+    return Benchmark(
+        name="academic",
+        protocol=f"{n_train}/{n_validation}/{n_test} samples, noise on the output at 20 dB",
+        train=train,
+        validation=validation,
+        tests={"test": test},
+        n_seed=truth.max_lag,
+        offsets={},
+        truth=truth,
+        noise_sd=noise_sd,
+    )
+
+
+def silverbox(path: str | os.PathLike[str] | None = None, split: str = "paper") -> Benchmark:
+    """The Silverbox, an electronic Duffing oscillator measured by Wigren and Schoukens (2013).
+
+    Parameters
+    ----------
+    path : path, optional
+        ``SNLS80mV.csv`` or ``SNLS80mV.mat``, or the folder that holds it. Default: the folder named
+        by the environment variable ``ADJOIN_DATA``, else the ``nonlinear_benchmarks`` package.
+    split : {"paper", "official"}
+        ``"paper"``: the first 80 % of the multisine train, the rest validates, the arrow tests; the
+        training means are subtracted from everything. ``"official"``: the split of
+        ``nonlinear_benchmarks``, raw volts; the first 75 % of the multisine train, and its rest and
+        the arrow test. Scores under the two protocols are not comparable.
+    """
+    if split not in ("paper", "official"):
+        raise AdjoinError(f"split must be 'paper' or 'official', not {split!r}")
+    everything = _silverbox_record(path)
+    multisine = everything[40_650:127_400]
+    if split == "official":
+        train, rest = multisine.split(0.75)
+        arrow = everything[100:40_575]
+        return Benchmark(
+            name="silverbox",
+            protocol="official split: trained on the first 75 % of the multisine, raw volts",
+            train=_labelled(train, "multisine, training"),
+            validation=None,
+            tests={
+                "arrow full": _labelled(arrow, "arrow full"),
+                "arrow no-extrapolation": _labelled(arrow[:32_000], "arrow no-extrapolation"),
+                "multisine": _labelled(rest, "multisine, test"),
+            },
+            n_seed=50,
+            offsets={},
+        )
+    n_train = int(0.8 * multisine.n_samples)
+    offsets = {
+        "u": float(np.mean(multisine.u[:n_train])),
+        "y": float(np.mean(multisine.y[:n_train])),
+    }
+    train, validation = _shifted(multisine, offsets).split(n_train)
+    arrow = _shifted(everything[100:40_575], offsets)
+    return Benchmark(
+        name="silverbox",
+        protocol="paper split: trained on the first 80 % of the multisine, training means removed",
+        train=_labelled(train, "multisine, training"),
+        validation=_labelled(validation, "multisine, validation"),
+        tests={
+            "arrow full": _labelled(arrow, "arrow full"),
+            "arrow no-extrapolation": _labelled(arrow[:32_000], "arrow no-extrapolation"),
+        },
+        n_seed=50,
+        offsets=offsets,
+    )
+
+
+def _silverbox_record(path: str | os.PathLike[str] | None) -> Dataset:
+    """The whole measurement as one record, whichever source it comes from."""
+    file = _find_silverbox(path)
+    data = read_data(file, "V1", "V2") if file is not None else from_object(_download_silverbox())
+    if data.n_samples != _SILVERBOX_LENGTH:
+        raise AdjoinError(
+            f"the Silverbox record has {_SILVERBOX_LENGTH} samples, but {file or 'the download'}"
+            f" has {data.n_samples}; is it SNLS80mV of the official archive?"
+        )
+    names = SignalNames(("u",), "y")
+    return Dataset.from_arrays(data.u, data.y, names, sampling_time=1 / 610.35, label="Silverbox")
+
+
+def _find_silverbox(path: str | os.PathLike[str] | None) -> Path | None:
+    folder = path if path is not None else os.environ.get("ADJOIN_DATA")
+    if folder is None:
+        return None
+    if Path(folder).is_dir():
+        for name in _SILVERBOX_FILES:
+            if (Path(folder) / name).is_file():
+                return Path(folder) / name
+        raise AdjoinError(f"neither {' nor '.join(_SILVERBOX_FILES)} is in the folder '{folder}'")
+    return Path(folder)
+
+
+def _download_silverbox() -> Any:
+    try:
+        import nonlinear_benchmarks
+    except ImportError:
+        raise AdjoinError(
+            "no Silverbox data: pass path='.../SNLS80mV.csv', set ADJOIN_DATA to the folder that"
+            " holds it, or `pip install nonlinear_benchmarks`, which downloads it"
+        ) from None
+    return nonlinear_benchmarks.Silverbox(train_test_split=False)
+
+
+def _shifted(data: Dataset, offsets: Mapping[str, float]) -> Dataset:
+    (record,) = data.records
+    moved = Record(record.inputs - offsets["u"], record.output - offsets["y"])
+    return Dataset((moved,), data.names, data.sampling_time, data.label)
+
+
+def _labelled(data: Dataset, part: str) -> Dataset:
+    return Dataset(data.records, data.names, data.sampling_time, f"{data.label}, {part}")

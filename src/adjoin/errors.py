@@ -1,0 +1,14 @@
+"""The errors and warnings that a user of adjoin can meet."""
+
+from __future__ import annotations
+
+
+class AdjoinError(ValueError):
+    """Something the user gave cannot be used.
+
+    The message says what is wrong, where, and what to do about it.
+    """
+
+
+class DivergenceWarning(RuntimeWarning):
+    """A free run left every physical range and was stopped."""

@@ -1,0 +1,255 @@
+"""`Grammar`: what a user holds, a tree-adjoining grammar with the meaning of its words.
+
+Receives the formalism (``tag.py``), the ready trees (``library.py``) and the text format; hands the
+compiled alphabet to the samplers and trees to people.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+from adjoin.errors import AdjoinError
+from adjoin.grammar.alphabet import Alphabet, compile_alphabet
+from adjoin.grammar.derivation import Derivation, DerivedTree, derive
+from adjoin.grammar.library import KEITH, polynomial_tag, seal, with_initial_tree
+from adjoin.grammar.tag import TAG
+from adjoin.grammar.terms import Structure
+from adjoin.grammar.textformat import (
+    DEFAULT_MAX_DEGREE,
+    DEFAULT_MAX_LAG,
+    GrammarEntries,
+    read_grammar,
+    write_grammar,
+)
+from adjoin.grammar.translate import derivation_of
+from adjoin.grammar.yields import read_structure
+from adjoin.signals import SignalNames
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """A tree-adjoining grammar and, for dynamics, its signals and bounds.
+
+    Parameters
+    ----------
+    tag : TAG
+        The formal grammar ``<N, T, S, I, A>``.
+    names : SignalNames or None
+        Which words are inputs, output and noise; None for a grammar that is not about dynamics.
+    max_lag, max_degree : int
+        Bounds on the delay of an atom and on the number of factors in a term.
+    name : str
+        What to call it.
+
+    Examples
+    --------
+    >>> grammar = Grammar.narx(max_lag=2, max_degree=2)
+    >>> grammar.derive("u(k-1)*y(k-1)").sentence
+    'θ × q⁻¹ u × q⁻¹ y + ε'
+    """
+
+    tag: TAG
+    names: SignalNames | None = None
+    max_lag: int = DEFAULT_MAX_LAG
+    max_degree: int = DEFAULT_MAX_DEGREE
+    name: str = "grammar"
+
+    def __post_init__(self) -> None:
+        for bound, smallest in (("max_lag", 0), ("max_degree", 1)):
+            value = getattr(self, bound)
+            if not isinstance(value, int) or isinstance(value, bool) or value < smallest:
+                raise AdjoinError(
+                    f"{bound} must be a whole number of at least {smallest}, not {value!r}"
+                )
+
+    @classmethod
+    def narx(
+        cls,
+        inputs: Iterable[str] = ("u",),
+        output: str = "y",
+        functions: Iterable[str] = (),
+        noise: bool = False,
+        max_lag: int = DEFAULT_MAX_LAG,
+        max_degree: int = DEFAULT_MAX_DEGREE,
+    ) -> Self:
+        """Polynomial NARX models, the grammar G_N of the paper; NARMAX with ``noise=True``."""
+        names = _names(inputs, output)
+        signals = names.ordered if noise else (*names.inputs, names.output)
+        tag = polynomial_tag(names, signals=signals, functions=functions)
+        return cls(tag, names, max_lag, max_degree, "narmax" if noise else "narx")
+
+    @classmethod
+    def narmax(
+        cls,
+        inputs: Iterable[str] = ("u",),
+        output: str = "y",
+        functions: Iterable[str] = (),
+        max_lag: int = DEFAULT_MAX_LAG,
+        max_degree: int = DEFAULT_MAX_DEGREE,
+    ) -> Self:
+        """Polynomial NARMAX models: NARX with past noise ``e(k-1)``, ``e(k-2)``, … as well."""
+        return cls.narx(inputs, output, functions, True, max_lag, max_degree)
+
+    @classmethod
+    def arx(
+        cls,
+        inputs: Iterable[str] = ("u",),
+        output: str = "y",
+        functions: Iterable[str] = (),
+        max_lag: int = DEFAULT_MAX_LAG,
+    ) -> Self:
+        """Linear models in past inputs and outputs; with functions, of those as well."""
+        names = _names(inputs, output)
+        signals = (*names.inputs, names.output)
+        tag = polynomial_tag(names, signals=signals, functions=functions, products=False)
+        return cls(tag, names, max_lag, 1, "arx")
+
+    @classmethod
+    def fir(
+        cls,
+        inputs: Iterable[str] = ("u",),
+        output: str = "y",
+        functions: Iterable[str] = (),
+        max_lag: int = DEFAULT_MAX_LAG,
+    ) -> Self:
+        """Finite impulse responses: linear models in the inputs alone."""
+        names = _names(inputs, output)
+        tag = polynomial_tag(names, signals=names.inputs, functions=functions, products=False)
+        return cls(tag, names, max_lag, 1, "fir")
+
+    @classmethod
+    def volterra(
+        cls,
+        inputs: Iterable[str] = ("u",),
+        output: str = "y",
+        functions: Iterable[str] = (),
+        max_lag: int = DEFAULT_MAX_LAG,
+        max_degree: int = DEFAULT_MAX_DEGREE,
+    ) -> Self:
+        """Truncated Volterra series: polynomials in the inputs alone."""
+        names = _names(inputs, output)
+        tag = polynomial_tag(names, signals=names.inputs, functions=functions)
+        return cls(tag, names, max_lag, max_degree, "volterra")
+
+    @classmethod
+    def smallest(cls, structure: Structure) -> Self:
+        """The smallest polynomial grammar that derives a structure."""
+        names = structure.names
+        has_noise = any(atom.signal == names.noise for term in structure for atom in term)
+        signals = names.ordered if has_noise else (*names.inputs, names.output)
+        return cls(
+            polynomial_tag(names, signals=signals, functions=structure.functions),
+            names,
+            max(structure.max_lag, 1),
+            max(structure.max_degree, 1),
+            "narmax" if has_noise else "narx",
+        )
+
+    @classmethod
+    def keith(cls) -> Self:
+        """The linguistic example of the paper: "Naturally, Keith likes cats"."""
+        return cls.from_text(KEITH)
+
+    @classmethod
+    def from_text(cls, text: str, source: str = "grammar") -> Self:
+        """Read the text format of ``docs/grammar.md``."""
+        entries = read_grammar(text, source)
+        return cls(entries.tag, entries.names, entries.max_lag, entries.max_degree, entries.name)
+
+    def to_text(self) -> str:
+        """Write the text format; `from_text` reads it back to an equal grammar."""
+        return write_grammar(
+            GrammarEntries(self.name, self.tag, self.names, self.max_lag, self.max_degree)
+        )
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a grammar file."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise AdjoinError(f"cannot read the grammar '{path}': {error.strerror}") from None
+        except UnicodeDecodeError as error:
+            raise AdjoinError(f"'{path}' is not a UTF-8 text file: {error.reason}") from None
+        return cls.from_text(text, source=Path(path).name)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write a grammar file, whole or not at all."""
+        target = Path(path)
+        try:
+            handle, partial = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        except OSError as error:
+            raise AdjoinError(f"cannot write the grammar '{path}': {error.strerror}") from None
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(self.to_text())
+        os.replace(partial, target)
+
+    @property
+    def signals(self) -> SignalNames:
+        """The declared signals; `AdjoinError` for a grammar that is not about dynamics."""
+        if self.names is None:
+            raise AdjoinError(
+                f"the grammar '{self.name}' declares no output, so it has no equations;"
+                " add the lines 'inputs u' and 'output y'"
+            )
+        return self.names
+
+    @cached_property
+    def alphabet(self) -> Alphabet:
+        """The compiled grammar; `AdjoinError` with the reason if the samplers cannot use it."""
+        return compile_alphabet(self.tag, self.signals, self.max_lag, self.max_degree)
+
+    def derivation(self, structure: Structure | str) -> Derivation:
+        """The canonical derivation of a structure, or of the structure a text describes."""
+        if isinstance(structure, str):
+            structure = Structure.parse(structure, self.signals)
+        return derivation_of(structure, self.alphabet)
+
+    def derive(self, what: Derivation | Structure | str) -> DerivedTree:
+        """The derived tree of a derivation, of a structure, or of a structure's text."""
+        return derive(self.tag, what if isinstance(what, Derivation) else self.derivation(what))
+
+    def structure(self, derived: DerivedTree) -> Structure:
+        """The structure that a derived tree yields."""
+        return read_structure(derived.words, self.signals)
+
+    def with_initial(self, structure: Structure | str) -> Self:
+        """The same grammar with fixed terms in its initial tree (a grey box).
+
+        Every derivable structure then contains the fixed terms; their nodes are closed to
+        adjunction, so no tree can edit them.
+
+        Parameters
+        ----------
+        structure : Structure or str
+            For instance ``"u(k)*abs(u(k)) + udot(k)"``. Its lags, degrees and functions need not be
+            within the grammar's own.
+        """
+        names = self.signals
+        if isinstance(structure, str):
+            structure = Structure.parse(structure, names)
+        extended = Grammar.smallest(Structure(structure.terms, names))
+        tree = seal(extended.derive(structure).tree)
+        tag = with_initial_tree(self.tag, tree, extended.tag.terminals)
+        return type(self)(tag, names, self.max_lag, self.max_degree, self.name)
+
+
+def _names(inputs: Iterable[str], output: str) -> SignalNames:
+    names = tuple(inputs.split(",")) if isinstance(inputs, str) else tuple(inputs)
+    return SignalNames(names, output, noise="e" if "e" not in (*names, output) else "noise")
+
+
+READY: dict[str, Callable[..., Grammar]] = {
+    "narx": Grammar.narx,
+    "narmax": Grammar.narmax,
+    "arx": Grammar.arx,
+    "fir": Grammar.fir,
+    "volterra": Grammar.volterra,
+    "keith": Grammar.keith,
+}

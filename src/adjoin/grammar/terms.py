@@ -1,0 +1,186 @@
+"""Atoms, terms and structures: what the derived tree of a dynamical grammar means.
+
+Receives signal names (``signals.py``) and gives canonical objects, so that equal structures are
+equal values and print equally. Text forms are in ``equation.py``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from adjoin.errors import AdjoinError
+from adjoin.kernels import state
+from adjoin.signals import SignalNames
+
+
+class Function(NamedTuple):
+    """A unary function that an atom may carry.
+
+    ``code`` is its number in the kernels, ``text`` and ``latex`` its spelling around an argument,
+    and ``homogeneity`` the power h in f(s·x) = s^h·f(x) for s > 0, or None where there is none.
+    """
+
+    code: int
+    text: str
+    latex: str
+    homogeneity: float | None
+
+
+FUNCTIONS: dict[str, Function] = {
+    "": Function(state.IDENTITY, "{}", "{}", 1.0),
+    "abs": Function(state.ABS, "abs({})", r"\left|{}\right|", 1.0),
+    "sin": Function(state.SIN, "sin({})", r"\sin\left({}\right)", None),
+    "cos": Function(state.COS, "cos({})", r"\cos\left({}\right)", None),
+    "tanh": Function(state.TANH, "tanh({})", r"\tanh\left({}\right)", None),
+    "sign": Function(state.SIGN, "sign({})", r"\operatorname{{sign}}\left({}\right)", 0.0),
+    "exp": Function(state.EXP, "exp({})", r"\exp\left({}\right)", None),
+    "sqrtabs": Function(state.SQRT_ABS, "sqrt(abs({}))", r"\sqrt{{\left|{}\right|}}", 0.5),
+}
+_FUNCTION_ORDER = {name: place for place, name in enumerate(FUNCTIONS)}
+
+
+def function_name(name: str) -> str:
+    """The canonical name of a function: ``sqrt(abs(.))`` is ``sqrtabs``; unknown ones raise."""
+    plain = name.replace(" ", "").replace("(.)", "")
+    plain = {"sqrt(abs)": "sqrtabs", "sqrt(abs(.))": "sqrtabs"}.get(plain, plain)
+    if not plain or plain not in FUNCTIONS:
+        known = ", ".join(text for text in FUNCTIONS if text)
+        raise AdjoinError(f"unknown function '{name}'; the grammar offers {known}")
+    return plain
+
+
+class Atom(NamedTuple):
+    """One lagged signal, optionally inside one function: ``u(k-1)``, ``abs(u(k))``."""
+
+    signal: str
+    lag: int
+    function: str = ""
+
+
+Term = tuple[Atom, ...]
+"""A product of atoms, repeated ones repeated, in canonical order. The empty product is 1."""
+
+
+def atom_key(atom: Atom, names: SignalNames) -> tuple[int, int, int]:
+    """Canonical order of atoms: declared signal order, then lag, plain before in a function."""
+    return names.position(atom.signal), atom.lag, _FUNCTION_ORDER[atom.function]
+
+
+def make_term(atoms: Iterable[Atom], names: SignalNames) -> Term:
+    """The canonical term that is the product of `atoms`; checks that it looks into the past only.
+
+    Raises
+    ------
+    AdjoinError
+        For unknown signals or functions, and for output or noise atoms that are not delayed.
+    """
+    ordered = tuple(sorted((Atom(*atom) for atom in atoms), key=lambda a: atom_key(a, names)))
+    for atom in ordered:
+        if atom.function and atom.signal == names.noise:
+            raise AdjoinError(f"the noise '{names.noise}' cannot stand inside {atom.function}(...)")
+        smallest = 0 if atom.signal in names.inputs else 1
+        if atom.lag < smallest:
+            raise AdjoinError(
+                f"{atom.signal}(k{-atom.lag:+d}) cannot stand on the right-hand side".replace(
+                    "k+0", "k"
+                )
+                + f": the smallest lag of '{atom.signal}' is {smallest}"
+            )
+    return ordered
+
+
+def powers(term: Term) -> Iterator[tuple[Atom, int]]:
+    """The distinct atoms of a term with their multiplicities."""
+    yield from Counter(term).items()
+
+
+def exponents(term: Term) -> dict[str, float]:
+    r"""Homogeneous degree of a term in every signal it contains.
+
+    .. math:: t(s_1 x_1, …, s_V x_V) = \prod_i s_i^{e_i} \; t(x_1, …, x_V)
+
+    Raises
+    ------
+    AdjoinError
+        If an atom's function does not scale, such as ``sin``.
+    """
+    degree: dict[str, float] = {}
+    for atom in term:
+        homogeneity = FUNCTIONS[atom.function].homogeneity
+        if homogeneity is None:
+            raise AdjoinError(
+                f"{atom.function}({atom.signal}) does not scale with its argument, so signals"
+                " inside it cannot be rescaled; use scale=False"
+            )
+        degree[atom.signal] = degree.get(atom.signal, 0.0) + homogeneity
+    return degree
+
+
+def largest_lag(terms: Iterable[Term]) -> int:
+    """The largest lag in any of the terms, 0 if there is none."""
+    return max((atom.lag for term in terms for atom in term), default=0)
+
+
+@dataclass(frozen=True)
+class Structure:
+    """A set of distinct terms in canonical order, over named signals.
+
+    Parameters
+    ----------
+    terms : iterable of Term
+        In any order; repeated ones count once.
+    names : SignalNames
+        The declared signals, which fix the canonical order.
+
+    Examples
+    --------
+    >>> print(Structure.parse("y(k-1) + u(k-5)^3 + u(k-1)"))
+    u(k-1) + u(k-5)^3 + y(k-1)
+    """
+
+    terms: tuple[Term, ...]
+    names: SignalNames
+
+    def __post_init__(self) -> None:
+        distinct = {make_term(term, self.names) for term in self.terms}
+        object.__setattr__(self, "terms", tuple(sorted(distinct, key=self._term_key)))
+
+    def _term_key(self, term: Term) -> tuple[tuple[int, int, int], ...]:
+        return tuple(atom_key(atom, self.names) for atom in term)
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    def __iter__(self) -> Iterator[Term]:
+        return iter(self.terms)
+
+    @property
+    def max_lag(self) -> int:
+        """The largest lag, 0 for the empty structure."""
+        return largest_lag(self.terms)
+
+    @property
+    def max_degree(self) -> int:
+        """The largest number of atoms in a term, 0 for the empty structure."""
+        return max(map(len, self.terms), default=0)
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The functions that occur, in canonical order."""
+        used = {atom.function for term in self.terms for atom in term} - {""}
+        return tuple(sorted(used, key=_FUNCTION_ORDER.__getitem__))
+
+    @classmethod
+    def parse(cls, text: str, names: SignalNames | None = None) -> Structure:
+        """Read a structure, or the right-hand side of an equation whose numbers are ignored."""
+        from adjoin.grammar.equation import read_equation
+
+        return read_equation(text, names).structure
+
+    def __str__(self) -> str:
+        from adjoin.grammar.equation import term_text
+
+        return " + ".join(term_text(term) for term in self.terms) or "0"

@@ -1,0 +1,62 @@
+"""The one decorator that compiles, and the cache it compiles into.
+
+Plain ``cache=True`` keys a compiled function by its own file only: edit a callee or a constant in
+another file and the stale machine code runs on. So the cache directory is named by a hash of all
+kernel sources; any edit starts a fresh one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+
+KernelT = TypeVar("KernelT", bound=Callable[..., Any])
+
+
+def _cache_root() -> Path:
+    """The user's cache folder, where any platform keeps such things."""
+    if folder := os.environ.get("NUMBA_CACHE_DIR"):
+        return Path(folder)
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+        return Path(base) / "adjoin" / "cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "adjoin"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "adjoin"
+
+
+def _source_hash() -> str:
+    digest = hashlib.sha256()
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.name.encode())
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+CACHE_DIR = str(_cache_root() / _source_hash())
+
+
+def kernel(**options: Any) -> Callable[[KernelT], KernelT]:
+    """Compile a module-level function: cached, without the GIL, with IEEE division.
+
+    Typed as the identity, so that callers keep the signature of what they wrote.
+    """
+
+    def decorate(function: KernelT) -> KernelT:
+        # numba reads CACHE_DIR while it decorates; restoring it leaves other packages alone.
+        previous, numba.config.CACHE_DIR = numba.config.CACHE_DIR, CACHE_DIR
+        try:
+            compiled: KernelT = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(
+                function
+            )
+        finally:
+            numba.config.CACHE_DIR = previous
+        return compiled
+
+    return decorate

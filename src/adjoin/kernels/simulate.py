@@ -1,0 +1,175 @@
+"""Free run, one-step and several-step prediction of one model.
+
+Receives a `Program` (the model) and a `Recursion` (the data). All three are the same recursion
+
+    f(k) = Σ_j θ_j · Π known atoms(k) · Π fed-back atoms(k)
+
+and differ in what is fed back: the free run its own output, one-step prediction the residual. It
+goes in blocks of time: everything known is multiplied out first, over the whole block, and the
+recursion itself touches only what is fed back.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from adjoin.kernels._jit import kernel
+from adjoin.kernels.functions import apply_function
+from adjoin.kernels.state import FREE_RUN, Float2D, Program, Recursion
+
+# Steps per block: the gains of some twenty mixed terms stay in the first-level cache, and a longer
+# record needs no more memory than one block.
+BLOCK = 128
+
+# A series beyond this has left every physical unit: its cube is still finite, its degree-4 product
+# is not, and a polynomial recursion that gets here never comes back.
+LIMIT = 1e100
+
+
+@kernel()
+def fill_block(program: Program, known: Float2D, start: int, stop: int, work: Float2D) -> None:
+    r"""Multiply out everything known in one block of time.
+
+    .. math::
+        work_{j,k} = θ_j \prod_{known} x_a(k - l_a), \qquad
+        work_{last,k} = \sum_{j\ without\ fed-back\ atoms} work_{j,k}
+
+    Mutates: work. Allocates: nothing.
+    """
+    width = stop - start
+    drive = work[work.shape[0] - 1]
+    for k in range(width):
+        drive[k] = 0.0
+    n_driven = program.group[1]
+    for j in range(program.theta.shape[0]):
+        begin, end = program.known_start[j], program.known_start[j + 1]
+        if begin == end and j >= n_driven:
+            continue  # a pure term: its gain is its coefficient
+        gain = work[j]
+        for k in range(width):
+            gain[k] = program.theta[j]
+        for a in range(begin, end):
+            row = known[program.known_row[a]]
+            shift = start - program.known_lag[a]
+            for k in range(width):
+                gain[k] *= row[np.uintp(k + shift)]
+        if j < n_driven:
+            for k in range(width):
+                drive[k] += gain[k]
+
+
+@kernel()
+def run_block(
+    program: Program, data: Recursion, mode: int, start: int, stop: int, work: Float2D
+) -> int:
+    """Run the recursion through one block; return the column where it diverged, or -1.
+
+    Indices are cast to unsigned because a signed one costs a test for counting from the end.
+
+    Mutates: data.back, data.predicted. Allocates: nothing.
+    """
+    theta, offset, group = program.theta, program.back_offset, program.group
+    function, back, n_samples = program.back_function, data.back, data.predicted.shape[0]
+    max_degree = group.shape[0] // 2 - 1
+    drive = work[work.shape[0] - 1]
+    for k in range(start, stop):
+        i = k - start
+        total = drive[i]
+        if max_degree >= 1:
+            for j in range(group[1], group[2]):
+                total += theta[j] * back[np.uintp(k + offset[j, 0])]
+            for j in range(group[2], group[3]):
+                total += work[j, i] * back[np.uintp(k + offset[j, 0])]
+        if max_degree >= 2:
+            for j in range(group[3], group[4]):
+                x0, x1 = back[np.uintp(k + offset[j, 0])], back[np.uintp(k + offset[j, 1])]
+                total += theta[j] * x0 * x1
+            for j in range(group[4], group[5]):
+                x0, x1 = back[np.uintp(k + offset[j, 0])], back[np.uintp(k + offset[j, 1])]
+                total += work[j, i] * x0 * x1
+        if max_degree >= 3:
+            for j in range(group[5], group[6]):
+                x0, x1 = back[np.uintp(k + offset[j, 0])], back[np.uintp(k + offset[j, 1])]
+                total += theta[j] * x0 * x1 * back[np.uintp(k + offset[j, 2])]
+            for j in range(group[6], group[7]):
+                x0, x1 = back[np.uintp(k + offset[j, 0])], back[np.uintp(k + offset[j, 1])]
+                total += work[j, i] * x0 * x1 * back[np.uintp(k + offset[j, 2])]
+        for degree in range(4, max_degree + 1):
+            for j in range(group[2 * degree - 1], group[2 * degree + 1]):
+                product = theta[j] if j < group[2 * degree] else work[j, i]
+                for a in range(degree):
+                    product *= back[np.uintp(k + offset[j, a])]
+                total += product
+        if not abs(total) <= LIMIT:
+            return k
+        data.predicted[k] = total
+        fed_back = total if mode == FREE_RUN else data.measured[k] - total
+        back[k] = fed_back
+        for row in range(1, function.shape[0]):
+            back[row * n_samples + k] = apply_function(function[row], fed_back)
+    return -1
+
+
+@kernel()
+def run_recursion(program: Program, data: Recursion, mode: int, work: Float2D) -> None:
+    r"""Free run or one-step prediction over all records.
+
+    .. math::
+        \hat y(k) = f(k) + ε(k), \quad z(k) = \hat y(k)  \qquad \text{free run} \\
+        \hat y(k) = f(k), \quad z(k) = y(k) - \hat y(k)  \qquad \text{one step}
+
+    with z the fed-back series. A record stops at its first sample beyond ``LIMIT``.
+
+    Mutates: data.back, data.predicted, data.diverged, work. Allocates: nothing.
+    """
+    drive = work[work.shape[0] - 1]
+    for record in range(data.first.shape[0]):
+        data.diverged[record] = -1
+        start = data.first[record]
+        while start < data.stop[record] and data.diverged[record] < 0:
+            stop = min(start + BLOCK, data.stop[record])
+            fill_block(program, data.known, start, stop, work)
+            if mode == FREE_RUN:
+                for k in range(start, stop):
+                    drive[k - start] += data.noise[k]
+            data.diverged[record] = run_block(program, data, mode, start, stop, work)
+            start = stop
+
+
+@kernel()
+def predict_ahead(
+    program: Program, data: Recursion, steps: int, noise_row: int, work: Float2D
+) -> None:
+    r"""Prediction `steps` samples ahead, from the measured output up to k - steps.
+
+    From every origin the model runs freely for `steps` samples, with past noise the one-step
+    residual in row `noise_row` of the known rows (-1 for none), and future noise 0. Near the start
+    of a record, where fewer samples lie behind, the origin is the record's first computed column.
+
+    Origins go backwards. So what a later origin wrote lies in the future of the next one, which
+    overwrites it: on exit each sample holds what its own, earliest origin said.
+
+    Mutates: data (on entry ``back`` is the measured series), work. Allocates: nothing.
+    """
+    for record in range(data.first.shape[0]):
+        data.diverged[record] = -1
+        first, last = data.first[record], data.stop[record]
+        if noise_row >= 0:
+            for k in range(max(first, last - steps), last):
+                data.known[noise_row, k] = 0.0
+        for origin in range(max(first, last - steps), first - 1, -1):
+            if noise_row >= 0:
+                data.known[noise_row, origin] = 0.0
+            start, end = origin, min(origin + steps, last)
+            while start < end:
+                stop = min(start + BLOCK, end)
+                fill_block(program, data.known, start, stop, work)
+                lost = run_block(program, data, FREE_RUN, start, stop, work)
+                if lost >= 0:
+                    data.diverged[record] = lost
+                    for k in range(lost, end):
+                        data.predicted[k] = math.nan
+                    break
+                start = stop

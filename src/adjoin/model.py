@@ -1,0 +1,308 @@
+"""`Model`: one equation with numbers, which can be typed, printed, drawn and run.
+
+Receives a structure (``grammar``) with coefficients; hands runs to ``simulation``. Predictions take
+and return the user's own units.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from adjoin.errors import AdjoinError, DivergenceWarning
+from adjoin.grammar import Grammar, Structure, Term
+from adjoin.grammar.derivation import DerivedTree
+from adjoin.grammar.equation import (
+    equation_latex,
+    equation_sympy,
+    equation_text,
+    read_equation,
+    term_text,
+)
+from adjoin.kernels.state import Float1D, Float2D
+from adjoin.signals import SignalNames, as_inputs, as_series
+from adjoin.simulation import Run, free_run, predict
+
+if TYPE_CHECKING:
+    import sympy
+
+
+@dataclass(frozen=True)
+class Model:
+    r"""A structure with its coefficients.
+
+    .. math:: y(k) - o_y = \sum_j θ_j \prod_{a \in t_j} (x_a(k - l_a) - o_a) + ε(k)
+
+    Parameters
+    ----------
+    structure : Structure
+        The terms t_j.
+    theta : iterable of float
+        The coefficients θ_j, in the order of ``structure.terms``.
+    noise_sd : float, optional
+        Standard deviation of ε, where known.
+    offsets : mapping of str to float, optional
+        The offsets o by signal name; zero for signals that are not named. The equation is printed
+        in deviations from them, while data go in and come out in raw units.
+
+    Examples
+    --------
+    >>> model = Model.parse("y(k) = 0.5*u(k-1) + 0.3*y(k-1)")
+    >>> model.simulate([1.0, 1.0, 1.0], y_init=[0.0])
+    array([0.  , 0.5 , 0.65])
+    """
+
+    structure: Structure
+    theta: tuple[float, ...]
+    noise_sd: float | None = None
+    offsets: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        theta = tuple(float(value) for value in self.theta)
+        if len(theta) != len(self.structure):
+            raise AdjoinError(
+                f"{len(theta)} coefficients for {len(self.structure)} terms ({self.structure})"
+            )
+        for term, value in zip(self.structure, theta, strict=True):
+            if not math.isfinite(value):
+                raise AdjoinError(f"the coefficient of {term_text(term)} is {value}")
+        if self.noise_sd is not None and not 0.0 <= self.noise_sd < math.inf:
+            raise AdjoinError(f"noise_sd must be a finite number >= 0, not {self.noise_sd}")
+        for name, offset in self.offsets.items():
+            if name not in (*self.names.inputs, self.names.output) or not math.isfinite(offset):
+                raise AdjoinError(f"offset {offset} for '{name}' is not finite or not of a signal")
+        object.__setattr__(self, "theta", theta)
+        object.__setattr__(self, "offsets", {n: float(o) for n, o in self.offsets.items() if o})
+
+    @classmethod
+    def parse(
+        cls,
+        text: str,
+        inputs: Iterable[str] | None = None,
+        constants: Mapping[str, float] | None = None,
+        noise_sd: float | None = None,
+        offsets: Mapping[str, float] | None = None,
+    ) -> Self:
+        """Read an equation such as ``y(k) = 0.5*u(k-1) - 0.3*u(k-5)^3 + 0.3*y(k-1)``.
+
+        Parameters
+        ----------
+        text : str
+            A sum of products; the left-hand side names the output. Equal terms are added up.
+        inputs : iterable of str, optional
+            The inputs in order (the columns of ``u``), including any that do not occur. Default:
+            in the order in which they appear.
+        constants : mapping of str to float, optional
+            Values of named coefficients, as ``Cd`` in ``F(k) = Cd*u(k)*abs(u(k))``.
+        noise_sd, offsets
+            As for the class.
+        """
+        equation = read_equation(text, None, constants)
+        if inputs is not None:
+            found = equation.structure.names
+            declared = (inputs,) if isinstance(inputs, str) else tuple(inputs)
+            if strangers := [name for name in found.inputs if name not in declared]:
+                raise AdjoinError(f"the equation uses {strangers[0]!r}, which is not an input")
+            names = SignalNames(declared, found.output, found.noise)
+            equation = read_equation(text, names, constants)
+        if equation.unvalued:
+            raise AdjoinError(
+                f"the coefficient '{equation.unvalued[0]}' has no value; pass"
+                f" constants={{'{equation.unvalued[0]}': ...}}, or write {equation.unvalued[0]}(k)"
+                " if it is a signal"
+            )
+        return cls(equation.structure, equation.theta, noise_sd, offsets or {})
+
+    @property
+    def names(self) -> SignalNames:
+        """The declared signals."""
+        return self.structure.names
+
+    @property
+    def max_lag(self) -> int:
+        """How many samples a prediction needs before it."""
+        return self.structure.max_lag
+
+    @property
+    def coefficients(self) -> dict[str, float]:
+        """Coefficients by term text."""
+        return dict(zip(map(term_text, self.structure), self.theta, strict=True))
+
+    @property
+    def equation(self) -> str:
+        """The equation; `parse` reads it back to exactly the same numbers."""
+        return self.format(digits=None)
+
+    def format(self, digits: int | None = 5) -> str:
+        """The equation with so many significant digits."""
+        return equation_text(self.names.output, self.structure.terms, self.theta, digits)
+
+    def __str__(self) -> str:
+        text = self.format()
+        if self.offsets:
+            stated = ", ".join(f"{name} from {offset:.5g}" for name, offset in self.offsets.items())
+            text += f"    (deviations: {stated})"
+        return text
+
+    def latex(self, digits: int | None = 4) -> str:
+        """The equation in LaTeX."""
+        return equation_latex(self.names.output, self.structure.terms, self.theta, digits)
+
+    def sympy(self) -> sympy.Eq:
+        """The equation as a SymPy equality."""
+        return equation_sympy(self.names.output, self.structure.terms, self.theta)
+
+    def tree(self) -> DerivedTree:
+        """The derived tree of the structure in the smallest grammar that has it."""
+        return Grammar.smallest(self.structure).derive(self.structure)
+
+    def expand(self) -> Model:
+        r"""The same model as a polynomial in raw signals, without offsets.
+
+        .. math:: \prod_a (x_a - o_a) = \sum_{S} \prod_{a \in S} x_a \prod_{a \notin S} (-o_a)
+
+        The expansion is exact; it adds terms of lower degree, down to a constant.
+        """
+        total: dict[Term, float] = {}
+        if shift := self.offsets.get(self.names.output, 0.0):
+            total[()] = shift
+        for term, theta in zip(self.structure, self.theta, strict=True):
+            moved = [bool(self.offsets.get(atom.signal)) for atom in term]
+            if any(atom.function and is_moved for atom, is_moved in zip(term, moved, strict=True)):
+                raise AdjoinError(
+                    f"{term_text(term)} has a function of a centred signal, which no polynomial in"
+                    " the raw signals equals; keep the model in deviations"
+                )
+            for kept in product(*((True, False) if is_moved else (True,) for is_moved in moved)):
+                part = tuple(atom for atom, keep in zip(term, kept, strict=True) if keep)
+                dropped = (a for a, keep in zip(term, kept, strict=True) if not keep)
+                value = theta * math.prod(-self.offsets[a.signal] for a in dropped)
+                total[part] = total.get(part, 0.0) + value
+        structure = Structure(tuple(total), self.names)
+        return Model(structure, tuple(total[t] for t in structure), self.noise_sd)
+
+    def simulate(self, u: Any, y_init: Any = None, noise: Any = None) -> Any:
+        """Free run: simulate from the model's own outputs.
+
+        Parameters
+        ----------
+        u : (n,) or (n, n_inputs) array, DataFrame, or a list of them
+            The inputs; for a model without inputs, the number of samples.
+        y_init : (n_init,) array or list of them, optional
+            The first output samples, at least ``max_lag`` of them, which seed the recursion.
+            Default: at rest (zero, or the output's offset).
+        noise : (n,) array or list of them, optional
+            A series added at every step and fed back; none by default.
+
+        Returns
+        -------
+        (n,) array, or a list of them
+            The seeding samples copied through, then the simulation; NaN from a divergence on,
+            with a `DivergenceWarning`.
+        """
+        inputs, several = as_inputs(u, self.names)
+        if y_init is None:
+            rest = np.full(self.max_lag, self.offsets.get(self.names.output, 0.0))
+            seeds = [rest] * len(inputs)
+        elif self.max_lag == 0 and np.size(y_init) == 0:
+            seeds = [np.zeros(0)] * len(inputs)
+        else:
+            seeds, _ = as_series(y_init, self.names.output)
+        self._check_seeds(inputs, seeds)
+        noises = None if noise is None else as_series(noise, self.names.noise)[0]
+        if noises is not None and [len(e) for e in noises] != [len(record) for record in inputs]:
+            raise AdjoinError("the noise must have one value per sample of every record")
+        run = free_run(
+            self.structure,
+            self.theta,
+            [self._deviations(record) for record in inputs],
+            [seed - self.offsets.get(self.names.output, 0.0) for seed in seeds],
+            noises,
+        )
+        return self._finish(run, seeds, several)
+
+    def predict(self, u: Any, y: Any, steps_ahead: int = 1) -> Any:
+        """Predict every sample from measured outputs up to `steps_ahead` samples before it.
+
+        Parameters
+        ----------
+        u, y : as for `simulate`
+            The inputs and the measured output.
+        steps_ahead : int
+            1 for one-step-ahead prediction.
+
+        Returns
+        -------
+        (n,) array, or a list of them
+            The first ``max_lag`` samples copied through, then the predictions.
+        """
+        if not isinstance(steps_ahead, int | np.integer) or steps_ahead < 1:
+            raise AdjoinError(f"steps_ahead must be a whole number from 1 on, not {steps_ahead!r}")
+        inputs, several = as_inputs(u, self.names)
+        outputs, _ = as_series(y, self.names.output)
+        if [len(record) for record in outputs] != [len(record) for record in inputs]:
+            raise AdjoinError(
+                f"inputs and output differ in length: {[len(r) for r in inputs]} and"
+                f" {[len(r) for r in outputs]} samples"
+            )
+        seeds = [record[: self.max_lag] for record in outputs]
+        self._check_seeds(inputs, seeds)
+        run = predict(
+            self.structure,
+            self.theta,
+            [self._deviations(record) for record in inputs],
+            [record - self.offsets.get(self.names.output, 0.0) for record in outputs],
+            int(steps_ahead),
+        )
+        return self._finish(run, seeds, several)
+
+    def _deviations(self, record: Float2D) -> Float2D:
+        return np.subtract(record, [self.offsets.get(name, 0.0) for name in self.names.inputs])
+
+    def _check_seeds(self, inputs: list[Float2D], seeds: list[Float1D]) -> None:
+        if len(seeds) != len(inputs):
+            raise AdjoinError(
+                f"{len(inputs)} records of inputs but {len(seeds)} of initial outputs"
+            )
+        for number, (record, seed) in enumerate(zip(inputs, seeds, strict=True)):
+            where = f" of record {number}" if len(inputs) > 1 else ""
+            if len(record) <= self.max_lag:
+                raise AdjoinError(
+                    f"the {len(record)} samples{where} do not reach beyond the model's largest lag"
+                    f" {self.max_lag}; give longer records"
+                )
+            if len(seed) < self.max_lag:
+                raise AdjoinError(
+                    f"the model looks back {self.max_lag} samples, but the initial output{where}"
+                    f" has {len(seed)}; pass the first {self.max_lag} measured outputs"
+                )
+            if len(seed) >= len(record):
+                raise AdjoinError(
+                    f"the initial output{where} has {len(seed)} samples for {len(record)} input"
+                    f" samples, so nothing is left to simulate; pass y[:{self.max_lag}] only"
+                )
+
+    def _finish(self, run: Run, seeds: list[Float1D], several: bool) -> Any:
+        """Back to raw units; warn of divergence; a lone record as an array."""
+        offset = self.offsets.get(self.names.output, 0.0)
+        for series, seed in zip(run.series, seeds, strict=True):
+            np.add(series, offset, out=series)
+            series[: len(seed)] = seed  # copied through to the last bit
+        lost = [(i, at) for i, at in enumerate(run.diverged) if at is not None]
+        if lost:
+            where = ", ".join(
+                f"sample {at}" + (f" of record {i}" if several else "") for i, at in lost
+            )
+            warnings.warn(
+                f"the model's prediction diverged at {where}; the samples lost there are NaN."
+                " Check the units and the seeding samples, or use another model",
+                DivergenceWarning,
+                stacklevel=3,
+            )
+        return run.series if several else run.series[0]

@@ -1,0 +1,1 @@
+"""What people look at: pictures, tables and pages. Matplotlib is imported nowhere else."""

@@ -1,0 +1,127 @@
+"""The command line, as a user and as a script meet it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from adjoin import Grammar, __version__
+
+EQUATION = "y(k) = 0.3*y(k-1) + 0.5*u(k-1) - 0.3*u(k-5)^3"
+
+
+def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "adjoin.cli", *arguments],
+        capture_output=True,
+        check=False,
+        text=True,
+        encoding="utf-8",
+        cwd=cwd,
+        timeout=300,
+        env={**os.environ, "COLUMNS": "100", "PYTHONUTF8": "1"},
+    )
+
+
+def run_json(*arguments: str) -> dict:
+    done = run(*arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_version() -> None:
+    assert run("--version").stdout == f"adjoin {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [(), ("demo",), ("grammar",), *(("grammar", c) for c in ("show", "check", "draw", "parse"))],
+)
+def test_every_command_has_help_with_an_example(command: tuple[str, ...]) -> None:
+    done = run(*command, "--help")
+    assert done.returncode == 0
+    if command and command != ("grammar",):
+        assert "Example:" in done.stdout
+        assert "--json" in done.stdout
+
+
+def test_demo_shows_grammar_derivation_and_equation() -> None:
+    done = run("demo")
+    assert done.returncode == 0, done.stderr
+    for piece in ("expr0*", "α5", "derivation tree", "y(k) = 0.5*u(k-1)", "NMSE"):
+        assert piece in done.stdout
+    result = run_json("demo")
+    assert result["equation"] == "y(k) = 0.5*u(k-1) - 0.3*u(k-5)^3 + 0.3*y(k-1)"
+    # The truth leaves the noise alone: 1 % of the variance. Over 495
+    # samples that is known to sqrt(2/495) = 6 %, so 0.3 is more than four standard errors.
+    assert result["scores"]["test_nmse_percent_of_variance"] == pytest.approx(1.0, abs=0.3)
+
+
+def test_show_is_json_for_scripts() -> None:
+    result = run_json("grammar", "show", "narx", "--inputs", "u,udot", "--functions", "abs")
+    assert result["start"] == "expr0"
+    assert result["samplers"]["usable"] is True
+    assert {atom["signal"] for atom in result["samplers"]["alphabet"]} == {"u", "udot", "y"}
+    keith = run_json("grammar", "show", "keith")
+    assert keith["samplers"] == {"usable": False, "reason": keith["samplers"]["reason"]}
+
+
+def test_show_text_is_a_grammar_file(tmp_path: Path) -> None:
+    file = tmp_path / "narx.tag"
+    file.write_text(run("grammar", "show", "narmax", "--text").stdout, encoding="utf-8")
+    assert Grammar.read(file) == Grammar.narmax()
+    done = run("grammar", "check", str(file))
+    assert done.returncode == 0
+    assert "the samplers can use it" in done.stdout
+
+
+def test_parse() -> None:
+    result = run_json("grammar", "parse", EQUATION)
+    assert result["equation"] == "y(k) = 0.5*u(k-1) - 0.3*u(k-5)^3 + 0.3*y(k-1)"
+    assert result["structure"] == "u(k-1) + u(k-5)^3 + y(k-1)"
+    assert [term["coefficient"] for term in result["terms"]] == [0.5, -0.3, 0.3]
+    shown = run("grammar", "parse", EQUATION).stdout
+    assert "└─ α2 at root" in shown
+
+
+def test_parse_with_declared_inputs() -> None:
+    result = run_json("grammar", "parse", "y(k) = b(k) + a(k)", "--inputs", "a,b")
+    assert result["structure"] == "a(k) + b(k)"
+
+
+@pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
+def test_draw(tmp_path: Path, ending: str) -> None:
+    picture = tmp_path / f"trees.{ending}"
+    done = run("grammar", "draw", "--equation", EQUATION, "--out", str(picture))
+    assert done.returncode == 0, done.stderr
+    assert picture.stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("grammar", "parse", "y(k) = u(k+1)"), "in the future"),
+        (("grammar", "show", "nonsense"), "neither a file nor a ready grammar"),
+        (("grammar", "show", "--functions", "log"), "unknown function 'log'"),
+        (("grammar", "show", "--inputs", "u,u"), "called 'u'"),
+        (("grammar", "check", "missing.tag"), "cannot read the grammar"),
+        (("grammar", "draw", "--out", "trees.bmp"), "must end in one of"),
+        (("grammar", "draw", "--equation", "y(k) = u(k-99)"), "lags from 0 to 10"),
+        (("grammar", "draw", "keith", "--equation", "y(k) = u(k)"), "declares no output"),
+        (("grammar", "show", "--max-lag", "-3"), "max-lag"),
+        (("grammar", "unknown"), "unknown"),
+        (("nonsense",), "nonsense"),
+    ],
+)
+def test_bad_usage_ends_with_status_2_and_a_reason(tmp_path, arguments, message: str) -> None:
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert list(tmp_path.iterdir()) == []

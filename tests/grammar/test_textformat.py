@@ -1,0 +1,83 @@
+"""The text format of grammars."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from tests.strategies import grammars
+
+from adjoin import AdjoinError, Grammar
+
+
+@given(grammars())
+def test_round_trip(grammar: Grammar) -> None:
+    assert Grammar.from_text(grammar.to_text()) == grammar
+
+
+def test_files_are_written_whole_and_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "mine.tag"
+    Grammar.keith().write(path)
+    assert Grammar.read(path) == Grammar.keith()
+    assert [file.name for file in tmp_path.iterdir()] == ["mine.tag"]
+
+
+def test_comments_continuations_and_typable_spellings() -> None:
+    text = """\
+    # a comment
+    name     tiny          # another
+    start    S
+    inputs   u
+    output   y
+    tree a = S(eps)
+    tree b = S(theta times P(u)
+               + S*)       # goes on
+    """.replace("\n    ", "\n").lstrip()
+    grammar = Grammar.from_text(text)
+    assert grammar.tag.terminals == ("ε", "θ", "×", "u", "+")
+    assert str(grammar.tag.trees["b"]) == "S(θ × P(u) + S*)"
+
+
+def test_the_noise_may_be_written_by_its_name() -> None:
+    text = "start S\ninputs u\noutput y\nnoise xi\ntree a = S(xi)\ntree b = S(theta times u + S*)"
+    assert Grammar.from_text(text).tag.terminals[0] == "ε"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "start symbol is missing"),
+        ("start S", "no trees"),
+        ("start S T\ntree a = S(x)", "line 1: 'start' takes one value, not 2"),
+        ("start S\nstart S\ntree a = S(x)", "line 2: 'start' is written a second time"),
+        ("start S\ntree a = S(x)\ntree a = S(y)", "line 3: the tree 'a' is written a second"),
+        ("start S\ntree a S(x)", "line 2: a tree is written"),
+        ("start S\ntree a = S(x", "line 2: tree 'a': unbalanced"),
+        ("start S\nbegin T", "line 2: unknown keyword 'begin'"),
+        ("  start S", "line 1: an indented line continues nothing"),
+        ("start S\nmax_lag many\noutput y\ntree a = S(eps)", "max_lag must be a whole number"),
+        ("start S\ninputs u\ntree a = S(u)", "need an output"),
+        ("start S\noutput y y2\ntree a = S(y)", "takes one value"),
+        ("start S\noutput k\ntree a = S(eps)", "'k' is reserved"),
+        ("start S\ninputs u u\noutput y\ntree a = S(eps)", "2 signals are called 'u'"),
+        ("start S\nterminals x\ntree a = S(z)", "tree 'a', node 1 'z': the label is neither"),
+        ("start S\nterminals ( x\ntree a = S(x)", "line 2: cannot read"),
+    ],
+)
+def test_errors_name_the_line(text: str, message: str) -> None:
+    with pytest.raises(AdjoinError, match=message) as caught:
+        Grammar.from_text(text, source="my.tag")
+    assert str(caught.value).startswith("my.tag")
+
+
+def test_unreadable_files(tmp_path: Path) -> None:
+    with pytest.raises(AdjoinError, match="cannot read the grammar"):
+        Grammar.read(tmp_path / "none.tag")
+    with pytest.raises(AdjoinError, match="cannot read the grammar"):
+        Grammar.read(tmp_path)
+    (tmp_path / "binary.tag").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(AdjoinError, match="not a UTF-8"):
+        Grammar.read(tmp_path / "binary.tag")
+    with pytest.raises(AdjoinError, match="cannot write the grammar"):
+        Grammar.keith().write(tmp_path / "missing" / "x.tag")

@@ -1,0 +1,100 @@
+"""Free run and prediction by the formula, sample by sample, in plain Python.
+
+The order of the additions is part of the truth: first the terms without fed-back atoms, then those
+with 1, 2, … of them, and within each those without known atoms before the others; so the compiled
+kernels must agree to the last bit.
+"""
+
+from __future__ import annotations
+
+import math
+
+from adjoin.grammar import Atom, Structure
+
+FUNCTIONS = {
+    "": lambda x: x,
+    "abs": abs,
+    "sin": math.sin,
+    "cos": math.cos,
+    "tanh": math.tanh,
+    "sign": lambda x: float((x > 0) - (x < 0)),
+    "exp": lambda x: math.exp(x) if x < 709 else math.inf,
+    "sqrtabs": lambda x: math.sqrt(abs(x)),
+}
+
+Series = dict[str, list[float]]
+
+
+def evaluate(
+    structure: Structure, theta, series: Series, k: int, fed_back: str, noise: float = 0.0
+) -> float:
+    """f(k) + noise, with the values of every signal taken from `series`."""
+
+    def value(atom: Atom) -> float:
+        return FUNCTIONS[atom.function](series[atom.signal][k - atom.lag])
+
+    pairs = list(zip(structure, theta, strict=True))
+    driven = 0.0
+    for term, coefficient in pairs:
+        if all(atom.signal != fed_back for atom in term):
+            product = coefficient
+            for atom in term:
+                product *= value(atom)
+            driven += product
+    total = driven + noise
+    for degree in range(1, structure.max_degree + 1):
+        for is_mixed in (False, True):
+            for term, coefficient in pairs:
+                back = [atom for atom in term if atom.signal == fed_back]
+                known = [atom for atom in term if atom.signal != fed_back]
+                if len(back) != degree or bool(known) != is_mixed:
+                    continue
+                product = coefficient
+                for atom in known + back:
+                    product *= value(atom)
+                total += product
+    return total
+
+
+def free_run(structure: Structure, theta, inputs: Series, seeds, n: int, noise=None) -> list[float]:
+    """Simulate one record from the model's own outputs; a diverging value is the last one."""
+    names = structure.names
+    noise = list(noise) if noise is not None else [0.0] * n
+    series = {**inputs, names.output: list(seeds), names.noise: noise}
+    for k in range(len(seeds), n):
+        value = evaluate(structure, theta, series, k, names.output, noise[k])
+        series[names.output].append(value)
+        if not abs(value) <= 1e100:
+            break
+    return series[names.output]
+
+
+def one_step(structure: Structure, theta, inputs: Series, y) -> tuple[list[float], list[float]]:
+    """Predict one record from measured outputs; also the residuals that stand for the noise."""
+    names = structure.names
+    first = structure.max_lag
+    series = {**inputs, names.output: list(y), names.noise: [0.0] * first}
+    predicted = list(y[:first])
+    for k in range(first, len(y)):
+        predicted.append(evaluate(structure, theta, series, k, names.noise))
+        series[names.noise].append(y[k] - predicted[k])
+    return predicted, series[names.noise]
+
+
+def steps_ahead(structure: Structure, theta, inputs: Series, y, steps: int) -> list[float]:
+    """Predict every sample by a free run of `steps` samples from its own origin."""
+    names = structure.names
+    first = structure.max_lag
+    _, residual = one_step(structure, theta, inputs, y)
+    predicted = list(y[:first])
+    for k in range(first, len(y)):
+        origin = max(first, k - steps + 1)
+        past = {
+            **inputs,
+            names.output: list(y[:origin]),
+            names.noise: residual[:origin] + [0.0] * len(y),
+        }
+        for j in range(origin, k + 1):
+            past[names.output].append(evaluate(structure, theta, past, j, names.output))
+        predicted.append(past[names.output][k])
+    return predicted
