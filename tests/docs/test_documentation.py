@@ -1,0 +1,140 @@
+"""Every block of code in the documentation is run, and prints what it says it prints."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import os
+import pkgutil
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import adjoin
+from adjoin import Grammar
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+class Block(NamedTuple):
+    language: str
+    text: str
+    line: int
+
+
+def _blocks(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(match[1], match[2], text[: match.start()].count("\n") + 1)
+        for match in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_block_has_a_language_that_is_checked(page: Path) -> None:
+    known = {"python", "console", "tag", "text"}
+    assert [block.line for block in _blocks(page) if block.language not in known] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_blocks(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shared: dict[str, object] = {"__name__": "__main__"}
+    for block in _blocks(page):
+        if block.language != "python":
+            continue
+        if ">>>" in block.text:
+            name = f"{page.name}, line {block.line}"
+            test = doctest.DocTestParser().get_doctest(block.text, shared, name, str(page), 0)
+            runner = doctest.DocTestRunner(optionflags=OPTIONS)
+            assert runner.run(test, clear_globs=False).failed == 0
+            shared.update(test.globs)
+        else:
+            exec(compile(block.text, f"{page.name}:{block.line}", "exec"), shared)
+
+
+def _commands() -> list[tuple[str, str, str]]:
+    found = []
+    for page in PAGES:
+        for block in _blocks(page):
+            if block.language == "console":
+                for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+                    command, _, output = part.partition("\n")
+                    found.append((page.name, command, output))
+        if page.name == "README.md":
+            text = page.read_text(encoding="utf-8")
+            found += [(page.name, c, "") for c in re.findall(r"\| `(adjoin [^`…]*)` \|", text)]
+    return found
+
+
+@pytest.mark.parametrize(("page", "command", "output"), _commands())
+def test_commands(page: str, command: str, output: str, tmp_path: Path) -> None:
+    program, *arguments = shlex.split(command)
+    if program == "make":
+        # The tests run inside one of these; that the others exist is what can go wrong here.
+        makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+        for target in arguments:
+            assert re.search(rf"^{re.escape(target)}:", makefile, re.MULTILINE), f"make {target}"
+        return
+    assert program == "adjoin", page
+    Grammar.narx().write(tmp_path / "my.tag")
+    done = subprocess.run(
+        [sys.executable, "-m", "adjoin.cli", *arguments],
+        capture_output=True,
+        check=False,
+        text=True,
+        encoding="utf-8",
+        cwd=tmp_path,
+        env={**os.environ, "COLUMNS": "100", "PYTHONUTF8": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    if output:
+        assert doctest.OutputChecker().check_output(output, done.stdout, OPTIONS), done.stdout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_grammar_blocks(page: Path) -> None:
+    for block in _blocks(page):
+        if block.language == "tag":
+            grammar = Grammar.from_text(block.text)
+            assert grammar.alphabet.n_terms > 0
+            assert Grammar.from_text(grammar.to_text()) == grammar
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "examples").glob("*.tag")), ids=lambda f: f.name)
+def test_example_grammars(file: Path) -> None:
+    assert Grammar.from_text(Grammar.read(file).to_text()) == Grammar.read(file)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+        assert "://" in target or (page.parent / target).exists(), target
+
+
+def _modules() -> list[str]:
+    return [m.name for m in pkgutil.walk_packages(adjoin.__path__, "adjoin.")]
+
+
+@pytest.mark.parametrize("name", _modules())
+def test_docstring_examples(name: str) -> None:
+    module = importlib.import_module(name)
+    assert doctest.testmod(module, optionflags=OPTIONS).failed == 0
+
+
+def test_every_module_is_in_the_architecture_and_short_enough() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for file in (ROOT / "src" / "adjoin").rglob("*.py"):
+        assert len(file.read_text(encoding="utf-8").splitlines()) <= 500, file.name
+        assert (
+            file.stem.startswith("__")
+            or f"{file.stem}`" in page
+            or file.parent.name in ("kernels",)
+        ), file.stem
