@@ -87,3 +87,20 @@ def test_a_second_process_compiles_nothing_and_each_kernel_has_one_signature(
     assert first_misses > 0
     assert (second_hits, second_misses) == (3, 0)
     assert signatures == [1, 1, 1]
+
+
+@pytest.mark.skipif(
+    os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="nothing is compiled without the JIT"
+)
+def test_a_machine_without_a_home_to_write_to_still_runs(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("a file cannot hold a cache folder")
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(blocked), "TMPDIR": str(tmp_path)}
+    code = (
+        "import adjoin, sys; from adjoin.kernels import _jit;"
+        "adjoin.Model.parse('y(k) = u(k)').simulate([1.0]); print(_jit.CACHE_DIR)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
+    assert done.stdout.startswith(str(tmp_path))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -39,7 +40,25 @@ def _source_hash() -> str:
     return digest.hexdigest()[:16]
 
 
-CACHE_DIR = str(_cache_root() / _source_hash())
+def _cache_dir() -> str | None:
+    """The folder to cache in, made if need be; None where the machine offers no place to write.
+
+    The folder must be the user's own: compiled code is loaded from it.
+    """
+    scratch = Path(tempfile.gettempdir()) / f"adjoin-{getattr(os, 'getuid', int)()}"
+    for root in (_cache_root(), scratch):
+        folder = root / _source_hash()
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            is_own = not hasattr(os, "getuid") or root.stat().st_uid == os.getuid()
+        except OSError:
+            continue
+        if is_own and os.access(folder, os.W_OK):
+            return str(folder)
+    return None
+
+
+CACHE_DIR = _cache_dir()
 
 
 def kernel(**options: Any) -> Callable[[KernelT], KernelT]:
@@ -50,7 +69,7 @@ def kernel(**options: Any) -> Callable[[KernelT], KernelT]:
 
     def decorate(function: KernelT) -> KernelT:
         # numba reads CACHE_DIR while it decorates; restoring it leaves other packages alone.
-        previous, numba.config.CACHE_DIR = numba.config.CACHE_DIR, CACHE_DIR
+        previous, numba.config.CACHE_DIR = numba.config.CACHE_DIR, CACHE_DIR or ""
         try:
             compiled: KernelT = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(
                 function

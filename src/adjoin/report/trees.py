@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -147,7 +148,12 @@ def save_figure(figure: Figure, path: str | Path) -> None:
     if target.suffix.lower() not in _FORMATS:
         raise AdjoinError(f"'{target.name}' must end in one of {', '.join(_FORMATS)}")
     try:
-        figure.savefig(target, dpi=150, facecolor="white")
+        # No date and no random names inside, so that the same trees give the same file.
+        dated = {".svg": "Date", ".pdf": "CreationDate"}.get(target.suffix.lower())
+        with rc_context({"svg.hashsalt": "adjoin"}):
+            figure.savefig(
+                target, dpi=150, facecolor="white", metadata={dated: None} if dated else None
+            )
     except OSError as error:
         raise AdjoinError(f"cannot write the picture '{path}': {error.strerror}") from None
 
