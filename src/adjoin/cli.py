@@ -7,16 +7,17 @@ Heavy modules are imported inside the commands, so that ``adjoin --help`` is ins
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from adjoin import __version__
-from adjoin.errors import AdjoinError
+from adjoin.errors import AdjoinError, PipeClosed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,14 +42,19 @@ _READY = "narx, narmax, arx, fir, volterra, keith"
 GrammarArgument = Annotated[
     str, typer.Argument(metavar="GRAMMAR", help=f"A ready grammar ({_READY}) or a grammar file.")
 ]
-InputsOption = Annotated[str, typer.Option(help="Names of the inputs, separated by commas.")]
-OutputOption = Annotated[str, typer.Option(help="Name of the output.")]
-FunctionsOption = Annotated[
-    str, typer.Option(help="Functions of atoms: abs, sin, cos, tanh, sign, exp, sqrtabs.")
+InputsOption = Annotated[
+    str | None, typer.Option(help=r"Names of the inputs, separated by commas.  \[default: u]")
 ]
-MaxLagOption = Annotated[int | None, typer.Option(min=0, help="Largest lag.  [default: 10]")]
+OutputOption = Annotated[str | None, typer.Option(help=r"Name of the output.  \[default: y]")]
+FunctionsOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Functions of atoms, separated by commas: abs, sin, cos, tanh, sign, exp, sqrtabs."
+    ),
+]
+MaxLagOption = Annotated[int | None, typer.Option(min=0, help=r"Largest lag.  \[default: 10]")]
 MaxDegreeOption = Annotated[
-    int | None, typer.Option(min=1, help="Largest number of factors in a term.  [default: 4]")
+    int | None, typer.Option(min=1, help=r"Largest number of factors in a term.  \[default: 4]")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
 
@@ -74,11 +80,13 @@ def demo(as_json: JsonOption = False) -> None:
 
     [dim]Example:[/dim] adjoin demo
     """
-    from adjoin import datasets, scores
     from adjoin.grammar import Grammar
     from adjoin.report import summary
 
-    with _console(stderr=True).status("simulating the academic system …"):
+    console = _console(stderr=True)
+    with console.status("compiling (on first use) and simulating the academic system …"):
+        from adjoin import datasets, scores
+
         benchmark = datasets.academic(seed=0)
         truth, test = benchmark.truth, benchmark.test
         assert truth is not None
@@ -100,7 +108,7 @@ def demo(as_json: JsonOption = False) -> None:
     console.rule("[bold]1  The grammar: every model that can be written down")
     summary.print_grammar(console, grammar)
     console.rule("[bold]2  The academic system, derived in it")
-    summary.print_equation(console, described)
+    summary.print_equation(console, described, trees=("derivation",))
     console.rule("[bold]3  Its free run on noisy data")
     console.print(f"{benchmark.protocol}; noise sd {benchmark.noise_sd:.4f}")
     console.print(
@@ -112,9 +120,9 @@ def demo(as_json: JsonOption = False) -> None:
 @grammar_app.command()
 def show(
     grammar: GrammarArgument = "narx",
-    inputs: InputsOption = "u",
-    output: OutputOption = "y",
-    functions: FunctionsOption = "",
+    inputs: InputsOption = None,
+    output: OutputOption = None,
+    functions: FunctionsOption = None,
     max_lag: MaxLagOption = None,
     max_degree: MaxDegreeOption = None,
     trees: Annotated[bool, typer.Option("--trees", help="Draw every elementary tree.")] = False,
@@ -127,11 +135,13 @@ def show(
     """
     from adjoin.report import summary
 
+    if trees + text + as_json > 1:
+        raise AdjoinError("--trees, --text and --json exclude each other; give one of them")
     found = _grammar(grammar, inputs, output, functions, max_lag, max_degree)
     if as_json:
         _print_json(summary.describe_grammar(found))
     elif text:
-        typer.echo(found.to_text(), nl=False)
+        _write(found.to_text())
     else:
         summary.print_grammar(_console(), found, trees)
 
@@ -143,11 +153,17 @@ def check(
 ) -> None:
     """Check a grammar file, and whether the samplers can use it.
 
+    A grammar that is right but not for the samplers is no error; --json tells the two apart.
+
     [dim]Example:[/dim] adjoin grammar check my.tag
     """
-    from adjoin.grammar import Grammar
+    from adjoin.grammar import READY, Grammar
     from adjoin.report import summary
 
+    if file in READY and not Path(file).exists():
+        raise AdjoinError(
+            f"'{file}' is a ready grammar, not a file; try adjoin grammar show {file}"
+        )
     found = Grammar.read(file)
     described = summary.describe_grammar(found)
     if as_json:
@@ -163,9 +179,9 @@ def draw(
         str, typer.Option(help="Draw the derived tree and the derivation of this equation.")
     ] = "",
     out: Annotated[Path, typer.Option(help="The picture: .svg, .png or .pdf.")] = Path("trees.svg"),
-    inputs: InputsOption = "u",
-    output: OutputOption = "y",
-    functions: FunctionsOption = "",
+    inputs: InputsOption = None,
+    output: OutputOption = None,
+    functions: FunctionsOption = None,
     max_lag: MaxLagOption = None,
     max_degree: MaxDegreeOption = None,
     as_json: JsonOption = False,
@@ -175,7 +191,8 @@ def draw(
     [dim]Example:[/dim] adjoin grammar draw --equation "y(k) = u(k-1)^3 + y(k-1)" --out trees.png
     """
     found = _grammar(grammar, inputs, output, functions, max_lag, max_degree)
-    with _console(stderr=True).status("drawing …"):
+    console = _console(stderr=True)
+    with console.status("drawing …"):
         from adjoin.grammar import Structure
         from adjoin.report.trees import figure_derived, figure_grammar, save_figure
 
@@ -189,15 +206,16 @@ def draw(
     if as_json:
         _print_json({"picture": str(out)})
     else:
-        _console(stderr=True).print(f"wrote {escape(str(out))}")
+        console.print(f"wrote {out}", markup=False)
 
 
 @grammar_app.command()
 def parse(
     equation: Annotated[str, typer.Argument(metavar="EQUATION", help='Such as "y(k) = u(k-1)".')],
     inputs: Annotated[
-        str, typer.Option(help="Inputs in order, separated by commas.  [default: as they appear]")
-    ] = "",
+        str | None,
+        typer.Option(help=r"Inputs in order, separated by commas.  \[default: as they appear]"),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Read an equation, and print it in canonical form with its derivation and derived tree.
@@ -206,7 +224,7 @@ def parse(
     """
     from adjoin.report import summary
 
-    described = summary.describe_equation(equation, inputs=_names(inputs) or None)
+    described = summary.describe_equation(equation, inputs=inputs)
     if as_json:
         _print_json(described)
     else:
@@ -214,52 +232,96 @@ def parse(
 
 
 def _console(stderr: bool = False) -> Console:
-    from rich.console import Console
+    from adjoin.report.summary import make_console
 
-    return Console(stderr=stderr, highlight=False, soft_wrap=True)
+    return make_console(stderr)
 
 
 def _print_json(result: dict[str, Any]) -> None:
-    typer.echo(json.dumps(result, ensure_ascii=False, allow_nan=False))
+    _write(json.dumps(result, allow_nan=False) + "\n")
+
+
+def _write(text: str) -> None:
+    """Write for programs: UTF-8 whatever the terminal is, and complete when this returns."""
+    try:
+        sys.stdout.buffer.write(text.encode("utf-8"))
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise PipeClosed from None
 
 
 def _grammar(
-    name: str, inputs: str, output: str, functions: str, max_lag: int | None, max_degree: int | None
+    name: str,
+    inputs: str | None,
+    output: str | None,
+    functions: str | None,
+    max_lag: int | None,
+    max_degree: int | None,
 ) -> Grammar:
-    """A ready grammar with the given options, or one read from a file as it stands."""
+    """A ready grammar with the given options, or one read from a file with the given bounds."""
     from adjoin.grammar import READY, Grammar
 
-    if name not in READY:
-        if not Path(name).exists():
-            raise AdjoinError(f"'{name}' is neither a file nor a ready grammar ({_READY})")
-        return Grammar.read(name)
+    words = {"inputs": inputs, "output": output, "functions": functions}
+    bounds = {"max_lag": max_lag, "max_degree": max_degree}
+    words_given = {key: value for key, value in words.items() if value is not None}
+    bounds_given = {key: value for key, value in bounds.items() if value is not None}
+    if name in READY and name != "keith":
+        if name in ("arx", "fir") and "max_degree" in bounds_given:
+            raise AdjoinError(f"--max-degree has no meaning for {name}, whose terms are linear")
+        make = READY[name]
+        return make(**words_given, **bounds_given)
+    if words_given or (name == "keith" and bounds_given):
+        option = next(iter({**words_given, **bounds_given})).replace("_", "-")
+        raise AdjoinError(f"--{option} is for the ready dynamical grammars; '{name}' has its own")
     if name == "keith":
         return Grammar.keith()
-    options: dict[str, Any] = {
-        "inputs": _names(inputs),
-        "output": output,
-        "functions": _names(functions),
-        "max_lag": max_lag,
-        "max_degree": None if name in ("arx", "fir") else max_degree,
-    }
-    make = READY[name]
-    return make(**{key: value for key, value in options.items() if value is not None})
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+    if not Path(name).exists():
+        raise AdjoinError(f"'{name}' is neither a file nor a ready grammar ({_READY})")
+    found = Grammar.read(name)
+    return Grammar(
+        found.tag,
+        found.names,
+        found.max_lag if max_lag is None else max_lag,
+        found.max_degree if max_degree is None else max_degree,
+        found.name,
+    )
 
 
 def main() -> None:
-    """Run the command line; errors the user can mend end with status 2, others with 1."""
+    """Run the command line: 0 done, 1 the run failed or was stopped, 2 bad usage or data."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal or file that cannot hold θ or ✓ gets a "?" there instead of a crash.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    sys.exit(_run())
+
+
+def _run() -> int:
     try:
         app()
-    except AdjoinError as error:
-        _console(stderr=True).print(f"[bold red]error:[/bold red] {escape(str(error))}")
-        sys.exit(2)
+    except SystemExit as ended:
+        status = ended.code if isinstance(ended.code, int) else 0
+        if status != 130:  # what an interrupt is turned into
+            return status
+        typer.echo("stopped", err=True)
     except KeyboardInterrupt:
-        _console(stderr=True).print("stopped")
-        sys.exit(1)
+        typer.echo("stopped", err=True)
+    except AdjoinError as error:
+        typer.echo(f"{typer.style('error:', fg='red', bold=True)} {error}", err=True)
+        return 2
+    except PipeClosed:
+        # Whoever reads our output has read enough, as with `| head`; nothing failed.
+        _silence_output()
+        return 0
+    except OSError as error:
+        typer.echo(f"error: {error.strerror or error}", err=True)
+        _silence_output()
+    return 1
+
+
+def _silence_output() -> None:
+    """Let nothing that is still buffered fail once more when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -6,8 +6,9 @@ one gate through which every series enters.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from numbers import Integral
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,29 +33,42 @@ class Columns(NamedTuple):
         if missing := [name for name in names if self.labels.count(name) != 1]:
             raise AdjoinError(
                 f"the data{self.place} need one column for each of {', '.join(missing)}; they have"
-                f" {', '.join(map(str, self.labels))}."
+                f" {', '.join(map(str, self.labels)) or 'none'}."
             )
         return self._replace(series=tuple(self.series[self.labels.index(name)] for name in names))
 
-    def matrix(self, names: Sequence[str], role: str, owner: str) -> Float2D:
-        """Check every column: ``(n_samples, n_columns)``."""
-        if len(self.series) != len(names):
-            listed = f" ({', '.join(names)})" if role == "input" and names else ""
+    def matrix(self, titles: Sequence[str], expected: str) -> Float2D:
+        """Check every column: ``(n_samples, n_columns)``.
+
+        Parameters
+        ----------
+        titles : sequence of str
+            What errors call each column.
+        expected : str
+            What errors say there should be.
+        """
+        if len(self.series) != len(titles):
+            is_lying = self.n_samples == len(titles)
             raise AdjoinError(
-                f"{owner} {counted(len(names), role)}{listed}, but the data{self.place} have"
-                f" {counted(len(self.series), 'column')}; pass one column per {role}."
+                f"{expected}, but the data{self.place} have"
+                f" {counted(len(self.series), 'column')}; "
+                + ("transpose them, a signal is a column." if is_lying else "pass one for each.")
             )
-        pairs = zip(self.series, names, strict=True)
-        checked = [_check(values, f"{role} {name!r}{self.place}") for values, name in pairs]
+        pairs = zip(self.series, titles, strict=True)
+        checked = [_check(values, f"{title}{self.place}") for values, title in pairs]
         return np.ascontiguousarray(np.reshape(checked, (len(checked), self.n_samples)).T)
 
 
 def tabulate(values: Any, role: str) -> tuple[list[Columns], bool]:
     """Take apart records and columns; a list whose first element is a series has many records."""
-    several = isinstance(values, list | tuple) and len(values) > 0
-    several = several and (isinstance(values[0], list | tuple) or np.ndim(values[0]) > 0)
+    several = isinstance(values, list | tuple) and len(values) > 0 and _holds_many(values[0])
     parts = values if several else [values]
     return [_columns(part, role, place_of(i, len(parts))) for i, part in enumerate(parts)], several
+
+
+def _holds_many(value: Any) -> bool:
+    is_plain = isinstance(value, list | tuple | Mapping) or hasattr(value, "records")
+    return is_plain or np.ndim(value) > 0
 
 
 def _columns(values: Any, role: str, place: str) -> Columns:
@@ -67,6 +81,12 @@ def _columns(values: Any, role: str, place: str) -> Columns:
         is_named = not all(key is None or isinstance(key, Integral) for key in keys)
         labels = tuple(str(key) if is_named else None for key in keys)
         return Columns(labels, series, len(values), place, is_frame and is_named)
+    if isinstance(values, Mapping):
+        raise AdjoinError(
+            f"the {role}{place} is a {type(values).__name__}; make it a table by pandas.DataFrame."
+        )
+    if hasattr(values, "records"):
+        raise AdjoinError(f"the {role}{place} is a data set; pass its values .u or .y.")
     try:
         array = values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
     except ValueError:
@@ -102,15 +122,7 @@ def _check(values: Any, what: str) -> Float1D:
     if kind == "c":
         raise AdjoinError(f"{what} is complex; pass real and imaginary part as two signals.")
     if kind not in "biuf":
-        import pandas
-
-        texts = pandas.Series(list(map(str, values)))
-        is_odd = pandas.to_numeric(texts, errors="coerce").isna() & (texts != "nan")
-        i = int(np.argmax(is_odd))
-        raise AdjoinError(
-            f"{what} holds values of type {values.dtype}, not numbers: '{texts[i]}' at sample {i};"
-            " correct them, or convert them by pandas.to_numeric."
-        )
+        values = _unboxed(values, what)
     is_pandas = hasattr(values, "iloc")
     with np.errstate(over="ignore"):  # a wider float may become infinite
         raw = values.to_numpy(np.float64, na_value=np.nan) if is_pandas else np.ma.getdata(values)
@@ -130,6 +142,31 @@ def _check(values: Any, what: str) -> Float1D:
             " (counted from 0); correct them, or cut the data into records there."
         )
     return array
+
+
+def _unboxed(values: Any, what: str) -> Float1D:
+    """Convert numbers stored as objects; refuse everything else with an example."""
+    items = list(values)
+    if all(isinstance(item, Real | Decimal | np.bool) for item in items):
+        return np.array([_float(item) for item in items])
+    import pandas
+
+    texts = pandas.Series(list(map(str, items)))
+    is_odd = pandas.to_numeric(texts, errors="coerce").isna() & (texts != "nan")
+    i = int(np.argmax(is_odd))
+    is_text = isinstance(items[i], str)
+    remedy = "replace them by numbers" if is_odd[i] else "convert them by pandas.to_numeric"
+    raise AdjoinError(
+        f"{what} holds {'texts' if is_text else f'values of type {values.dtype}'}, not numbers:"
+        f" '{texts[i]}' at sample {i}; {remedy}."
+    )
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # a whole number beyond every float
+        return np.inf
 
 
 def counted(n: int, noun: str) -> str:

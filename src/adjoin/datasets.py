@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,8 @@ def academic(
     n_train, n_validation, n_test : int
         Number of samples in each part, consecutive in time.
     """
+    if not isinstance(seed, Integral) or seed < 0:
+        raise AdjoinError(f"a seed is a whole number from 0 on, not {seed!r}")
     truth = Model.parse(ACADEMIC_EQUATION)
     rng = np.random.default_rng(seed)
     n_warm_up = 50  # from rest; 0.3**50 is below rounding

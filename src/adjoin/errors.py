@@ -12,3 +12,7 @@ class AdjoinError(ValueError):
 
 class DivergenceWarning(RuntimeWarning):
     """A free run left every physical range and was stopped."""
+
+
+class PipeClosed(Exception):
+    """Not an error: the program that reads our output has read enough and closed it."""

@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from adjoin.errors import AdjoinError, DivergenceWarning
-from adjoin.grammar import Grammar, Structure, Term
+from adjoin.grammar import Atom, Grammar, Structure, Term
 from adjoin.grammar.derivation import DerivedTree
 from adjoin.grammar.equation import (
     equation_latex,
     equation_sympy,
     equation_text,
-    read_equation,
     term_text,
 )
+from adjoin.grammar.parser import read_equation
+from adjoin.grammar.terms import powers
 from adjoin.kernels.state import Float1D, Float2D
 from adjoin.signals import SignalNames, as_inputs, as_series
 from adjoin.simulation import Run, free_run, predict
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     import sympy
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Model:
     r"""A structure with its coefficients.
 
@@ -61,30 +62,30 @@ class Model:
     structure: Structure
     theta: tuple[float, ...]
     noise_sd: float | None = None
-    offsets: Mapping[str, float] = field(default_factory=dict)
+    offsets: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        theta = tuple(float(value) for value in self.theta)
+        theta = tuple(_number(value, "a coefficient") for value in self.theta)
         if len(theta) != len(self.structure):
             raise AdjoinError(
                 f"{len(theta)} coefficients for {len(self.structure)} terms ({self.structure})"
             )
-        for term, value in zip(self.structure, theta, strict=True):
-            if not math.isfinite(value):
-                raise AdjoinError(f"the coefficient of {term_text(term)} is {value}")
-        if self.noise_sd is not None and not 0.0 <= self.noise_sd < math.inf:
-            raise AdjoinError(f"noise_sd must be a finite number >= 0, not {self.noise_sd}")
-        for name, offset in self.offsets.items():
-            if name not in (*self.names.inputs, self.names.output) or not math.isfinite(offset):
-                raise AdjoinError(f"offset {offset} for '{name}' is not finite or not of a signal")
+        if self.noise_sd is not None and _number(self.noise_sd, "noise_sd") < 0.0:
+            raise AdjoinError(f"noise_sd must not be negative, but is {self.noise_sd}")
+        known = (*self.names.inputs, self.names.output)
+        offsets = {n: _number(o, f"the offset of '{n}'") for n, o in self.offsets.items()}
+        if strangers := [name for name in offsets if name not in known]:
+            raise AdjoinError(
+                f"there is an offset for '{strangers[0]}', but the signals are {', '.join(known)}"
+            )
         object.__setattr__(self, "theta", theta)
-        object.__setattr__(self, "offsets", {n: float(o) for n, o in self.offsets.items() if o})
+        object.__setattr__(self, "offsets", {n: o for n, o in offsets.items() if o})
 
     @classmethod
     def parse(
         cls,
         text: str,
-        inputs: Iterable[str] | None = None,
+        inputs: str | Iterable[str] | None = None,
         constants: Mapping[str, float] | None = None,
         noise_sd: float | None = None,
         offsets: Mapping[str, float] | None = None,
@@ -95,28 +96,16 @@ class Model:
         ----------
         text : str
             A sum of products; the left-hand side names the output. Equal terms are added up.
-        inputs : iterable of str, optional
-            The inputs in order (the columns of ``u``), including any that do not occur. Default:
-            in the order in which they appear.
+        inputs : str or iterable of str, optional
+            The inputs in order (the columns of ``u``), including any that do not occur; a string
+            is split at commas. Default: in the order in which they appear. The name ``e`` is the
+            noise, unless an input is called so.
         constants : mapping of str to float, optional
             Values of named coefficients, as ``Cd`` in ``F(k) = Cd*u(k)*abs(u(k))``.
         noise_sd, offsets
             As for the class.
         """
-        equation = read_equation(text, None, constants)
-        if inputs is not None:
-            found = equation.structure.names
-            declared = (inputs,) if isinstance(inputs, str) else tuple(inputs)
-            if strangers := [name for name in found.inputs if name not in declared]:
-                raise AdjoinError(f"the equation uses {strangers[0]!r}, which is not an input")
-            names = SignalNames(declared, found.output, found.noise)
-            equation = read_equation(text, names, constants)
-        if equation.unvalued:
-            raise AdjoinError(
-                f"the coefficient '{equation.unvalued[0]}' has no value; pass"
-                f" constants={{'{equation.unvalued[0]}': ...}}, or write {equation.unvalued[0]}(k)"
-                " if it is a signal"
-            )
+        equation = read_equation(text, None, constants, inputs)
         return cls(equation.structure, equation.theta, noise_sd, offsets or {})
 
     @property
@@ -136,12 +125,20 @@ class Model:
 
     @property
     def equation(self) -> str:
-        """The equation; `parse` reads it back to exactly the same numbers."""
+        """The equation, in deviations from `offsets`; `parse` reads back exactly the same numbers.
+
+        A centred model is ``Model.parse(model.equation, offsets=model.offsets)``.
+        """
         return self.format(digits=None)
 
     def format(self, digits: int | None = 5) -> str:
-        """The equation with so many significant digits."""
+        """The equation with so many significant digits (None: as many as read back exactly)."""
+        if digits is not None and digits < 1:
+            raise AdjoinError(f"digits must be at least 1, not {digits}")
         return equation_text(self.names.output, self.structure.terms, self.theta, digits)
+
+    def __repr__(self) -> str:
+        return f"Model('{self}')"
 
     def __str__(self) -> str:
         text = self.format()
@@ -151,12 +148,14 @@ class Model:
         return text
 
     def latex(self, digits: int | None = 4) -> str:
-        """The equation in LaTeX."""
-        return equation_latex(self.names.output, self.structure.terms, self.theta, digits)
+        """The equation in LaTeX; offsets are shown as tildes and said behind it."""
+        return equation_latex(
+            self.names.output, self.structure.terms, self.theta, digits, self.offsets
+        )
 
     def sympy(self) -> sympy.Eq:
-        """The equation as a SymPy equality."""
-        return equation_sympy(self.names.output, self.structure.terms, self.theta)
+        """The equation as a SymPy equality in raw signals, offsets written out."""
+        return equation_sympy(self.names.output, self.structure.terms, self.theta, self.offsets)
 
     def tree(self) -> DerivedTree:
         """The derived tree of the structure in the smallest grammar that has it."""
@@ -165,7 +164,7 @@ class Model:
     def expand(self) -> Model:
         r"""The same model as a polynomial in raw signals, without offsets.
 
-        .. math:: \prod_a (x_a - o_a) = \sum_{S} \prod_{a \in S} x_a \prod_{a \notin S} (-o_a)
+        .. math:: (x - o)^n = \sum_{j=0}^{n} \binom{n}{j} (-o)^{n-j} x^j
 
         The expansion is exact; it adds terms of lower degree, down to a constant.
         """
@@ -173,19 +172,24 @@ class Model:
         if shift := self.offsets.get(self.names.output, 0.0):
             total[()] = shift
         for term, theta in zip(self.structure, self.theta, strict=True):
-            moved = [bool(self.offsets.get(atom.signal)) for atom in term]
-            if any(atom.function and is_moved for atom, is_moved in zip(term, moved, strict=True)):
+            if any(atom.function and atom.signal in self.offsets for atom in term):
                 raise AdjoinError(
                     f"{term_text(term)} has a function of a centred signal, which no polynomial in"
                     " the raw signals equals; keep the model in deviations"
                 )
-            for kept in product(*((True, False) if is_moved else (True,) for is_moved in moved)):
-                part = tuple(atom for atom, keep in zip(term, kept, strict=True) if keep)
-                dropped = (a for a, keep in zip(term, kept, strict=True) if not keep)
-                value = theta * math.prod(-self.offsets[a.signal] for a in dropped)
+            for choice in product(*(self._binomial(atom, n) for atom, n in powers(term))):
+                part = tuple(atom for atom, kept, _ in choice for _ in range(kept))
+                value = theta * math.prod(factor for _, _, factor in choice)
                 total[part] = total.get(part, 0.0) + value
         structure = Structure(tuple(total), self.names)
         return Model(structure, tuple(total[t] for t in structure), self.noise_sd)
+
+    def _binomial(self, atom: Atom, power: int) -> list[tuple[Atom, int, float]]:
+        """(atom - o)^power as (atom, j, factor) for every power j that remains of the atom."""
+        if atom.signal not in self.offsets:
+            return [(atom, power, 1.0)]
+        shift = -self.offsets[atom.signal]
+        return [(atom, j, math.comb(power, j) * shift ** (power - j)) for j in range(power + 1)]
 
     def simulate(self, u: Any, y_init: Any = None, noise: Any = None) -> Any:
         """Free run: simulate from the model's own outputs.
@@ -203,17 +207,15 @@ class Model:
         Returns
         -------
         (n,) array, or a list of them
-            The seeding samples copied through, then the simulation; NaN from a divergence on,
-            with a `DivergenceWarning`.
+            The seeding samples copied through, then the simulation; NaN where it is lost to
+            divergence, with a `DivergenceWarning`.
         """
         inputs, several = as_inputs(u, self.names)
         if y_init is None:
             rest = np.full(self.max_lag, self.offsets.get(self.names.output, 0.0))
             seeds = [rest] * len(inputs)
-        elif self.max_lag == 0 and np.size(y_init) == 0:
-            seeds = [np.zeros(0)] * len(inputs)
         else:
-            seeds, _ = as_series(y_init, self.names.output)
+            seeds, _ = as_series(y_init, self.names.output, "initial output y_init")
         self._check_seeds(inputs, seeds)
         noises = None if noise is None else as_series(noise, self.names.noise)[0]
         if noises is not None and [len(e) for e in noises] != [len(record) for record in inputs]:
@@ -232,8 +234,9 @@ class Model:
 
         Parameters
         ----------
-        u, y : as for `simulate`
-            The inputs and the measured output.
+        u : as for `simulate`
+        y : (n,) array or list of them
+            The measured output.
         steps_ahead : int
             1 for one-step-ahead prediction.
 
@@ -306,3 +309,13 @@ class Model:
                 stacklevel=3,
             )
         return run.series if several else run.series[0]
+
+
+def _number(value: Any, what: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise AdjoinError(f"{what} must be a finite number, not {value!r}")
+    return number

@@ -1,6 +1,7 @@
 r"""Scores of a predicted series against a measured one; every name says its normaliser.
 
-Receives two equally long series, the seeding samples already cut off; gives one number. With
+Receives two equally long series, or two lists of them (records, scored together), the seeding
+samples already cut off; gives one number. With
 :math:`σ_y` the standard deviation of the measured series:
 
 .. math::
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adjoin.errors import AdjoinError
+from adjoin.kernels.state import Float1D
 
 
 def rmse(measured: ArrayLike, predicted: ArrayLike) -> float:
@@ -27,10 +29,9 @@ def rmse(measured: ArrayLike, predicted: ArrayLike) -> float:
 def nrmse(measured: ArrayLike, predicted: ArrayLike) -> float:
     """RMSE over the standard deviation of the measured series; 1 is as good as its mean."""
     y, _ = _pair(measured, predicted)
-    deviation = float(np.std(y))
-    if deviation == 0.0:
+    if np.ptp(y) == 0.0:
         raise AdjoinError("the measured series is constant, so no normalised score exists for it")
-    return rmse(measured, predicted) / deviation
+    return rmse(measured, predicted) / float(np.std(y))
 
 
 def nmse(measured: ArrayLike, predicted: ArrayLike) -> float:
@@ -43,10 +44,18 @@ def fit_index(measured: ArrayLike, predicted: ArrayLike) -> float:
     return 100.0 * (1.0 - nrmse(measured, predicted))
 
 
-def _pair(measured: ArrayLike, predicted: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    y, y_hat = np.asarray(measured, dtype=float), np.asarray(predicted, dtype=float)
-    if y.shape != y_hat.shape or y.ndim != 1 or y.size == 0:
+def _pair(measured: ArrayLike, predicted: ArrayLike) -> tuple[Float1D, Float1D]:
+    y, y_hat = _records(measured), _records(predicted)
+    lengths, other = [series.shape for series in y], [series.shape for series in y_hat]
+    if lengths != other or any(len(shape) != 1 for shape in lengths) or not sum(map(len, y)):
         raise AdjoinError(
-            f"scores compare two equally long series, not shapes {y.shape} and {y_hat.shape}"
+            f"scores compare equally long series, not shapes {lengths} and {other}; cut the seeding"
+            " samples off both"
         )
-    return y, y_hat
+    return np.concatenate(y), np.concatenate(y_hat)
+
+
+def _records(series: ArrayLike) -> list[Float1D]:
+    is_list = isinstance(series, list | tuple) and len(series) > 0 and np.ndim(series[0]) > 0
+    parts = series if isinstance(series, list | tuple) and is_list else [series]
+    return [np.asarray(part, dtype=np.float64) for part in parts]

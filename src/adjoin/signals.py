@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from adjoin.columns import counted, place_of, shared_labels, tabulate
+from adjoin.columns import Columns, counted, place_of, shared_labels, tabulate
 from adjoin.errors import AdjoinError
 from adjoin.kernels.state import Float1D, Float2D, SignalTable
 
@@ -27,10 +27,30 @@ _ROUNDING = 1e-12  # fractions such as 0.7 + 0.2 + 0.1 miss 1 by a few units in 
 def legal_name(text: str) -> str:
     """Return the signal name nearest to a text: ``"Force (N)"`` becomes ``"Force_N"``."""
     if not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", text):
-        text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
-        text = re.sub(r"\W+", "_", text).strip("_") or "signal"
+        text = "".join(map(_latin, unicodedata.normalize("NFKD", text)))
+        text = re.sub(r"\W+", "_", text.encode("ascii", "ignore").decode()).strip("_") or "signal"
     text = f"_{text}" if text[0].isdigit() else text
     return f"{text}_" if text in _RESERVED else text
+
+
+def _latin(character: str) -> str:
+    """Spell a Greek letter by its Unicode name: ω is omega, Ω is Omega."""
+    kind, _, name = unicodedata.name(character, "").partition(" LETTER ")
+    if not kind.startswith("GREEK") or not name:
+        return character
+    spelled = name.split()[-1].lower()
+    return spelled.capitalize() if kind.endswith("CAPITAL") else spelled
+
+
+def split_names(names: str | Iterable[str]) -> tuple[str, ...]:
+    """Take names apart: ``"u, udot"`` and ``["u", "udot"]`` are the same two."""
+    if isinstance(names, str):
+        return tuple(part.strip() for part in names.split(",") if part.strip())
+    found = tuple(names) if isinstance(names, Iterable) else (names,)
+    for name in found:
+        if not isinstance(name, str):
+            raise AdjoinError(f"{name!r} is not a name; write 'u, udot' or ['u', 'udot'].")
+    return found
 
 
 @dataclass(frozen=True)
@@ -38,6 +58,7 @@ class SignalNames:
     """The names by which equations call the signals; no inputs for an autonomous system.
 
     ASCII letters, digits and underscores, no digit first; `k` and the functions are reserved.
+    Several inputs may be one text with commas.
     """
 
     inputs: tuple[str, ...] = ("u",)
@@ -45,7 +66,7 @@ class SignalNames:
     noise: str = "e"
 
     def __post_init__(self) -> None:
-        inputs = (self.inputs,) if isinstance(self.inputs, str) else tuple(self.inputs)
+        inputs = split_names(self.inputs)
         object.__setattr__(self, "inputs", inputs)
         for name in self.ordered:
             if (legal := legal_name(str(name))) != name:
@@ -64,6 +85,14 @@ class SignalNames:
                 f"the signal {self.noise!r} has the name of the noise; rename it, or pass another"
                 f" noise name: SignalNames(..., noise='{self.noise}_noise')."
             )
+
+    @classmethod
+    def declare(cls, inputs: str | Iterable[str], output: str = "y") -> SignalNames:
+        """Name the signals, and the noise `e`, or `e_noise` where a signal has that name."""
+        inputs, noise = split_names(inputs), "e"
+        while noise in (*inputs, output):
+            noise += "_noise"
+        return cls(inputs, output, noise)
 
     @property
     def ordered(self) -> tuple[str, ...]:
@@ -101,16 +130,26 @@ class Dataset:
     label: str = ""
 
     def __post_init__(self) -> None:
+        is_typed = isinstance(self.names, SignalNames) and isinstance(self.records, tuple)
+        if not (is_typed and self.records and all(map(self._has_shape, self.records))):
+            raise AdjoinError(
+                "a Dataset is made of Records and SignalNames; build it from your own data by"
+                " Dataset.from_arrays(u, y)."
+            )
         step = self.sampling_time
         if step is not None and not (isinstance(step, Real) and 0 < step < np.inf):
             raise AdjoinError(f"the sampling time must be a positive number, not {step!r}.")
+
+    def _has_shape(self, record: object) -> bool:
+        width = len(self.names.inputs)
+        return isinstance(record, Record) and record.inputs.shape == (record.output.size, width)
 
     @classmethod
     def from_arrays(
         cls,
         u: Any,
         y: Any,
-        names: SignalNames | None = None,
+        names: SignalNames | Iterable[str] | None = None,
         sampling_time: float | None = None,
         label: str = "",
     ) -> Dataset:
@@ -123,9 +162,10 @@ class Dataset:
             or frames several. None: an autonomous system.
         y : (n,) or (n, 1) array, pandas Series or one-column DataFrame, or list of those
             The name of a Series names the output.
-        names : SignalNames, optional
-            Replaces the names in the data, by position (frames with exactly these columns are
-            matched by name). Default: the names in the data, else `u` (`u1`, `u2`, …) and `y`.
+        names : SignalNames or sequence of str, optional
+            The inputs in order, then the output. Replaces the names in the data, by position
+            (frames with exactly these columns are matched by name). Default: the names in the
+            data, else `u` (`u1`, `u2`, …) and `y`.
         sampling_time : float, optional
             Seconds between two samples.
         label : str
@@ -139,7 +179,11 @@ class Dataset:
                 f"the inputs have {counted(len(inputs), 'record')}, but the output has"
                 f" {len(outputs)} (join several inputs of one record by numpy.column_stack)."
             )
-        names = names or SignalNames(shared_labels(inputs, "u"), *shared_labels(outputs, "y")[:1])
+        if names is None:
+            names = (*shared_labels(inputs, "u"), *(shared_labels(outputs, "y")[:1] or ("y",)))
+        if not isinstance(names, SignalNames):
+            names = _declared(names)
+        titles, expected = _input_titles(names, "`names` has")
         records = []
         for columns, target in zip(inputs, outputs, strict=True):
             if columns.n_samples != target.n_samples:
@@ -150,9 +194,9 @@ class Dataset:
                 )
             is_named = set(columns.labels) == set(names.inputs)
             chosen = columns.select(names.inputs) if is_named else columns
-            matrix = chosen.matrix(names.inputs, "input", "`names` has")
-            series = target.matrix((names.output,), "output", "there must be")[:, 0]
-            records.append(Record(matrix, series))
+            matrix = chosen.matrix(titles, expected)
+            series = target.matrix([f"output {names.output!r}"], "there must be 1 output")
+            records.append(Record(matrix, series[:, 0]))
         return cls(tuple(records), names, sampling_time, label)
 
     @property
@@ -257,6 +301,14 @@ class Dataset:
         start = np.cumsum([0, *map(len, self.records)], dtype=np.int64)
         return SignalTable(self._values(), start, start[:-1] + max_lag)
 
+    def _columns(self) -> tuple[list[Columns], bool]:
+        """Return the inputs as `tabulate` would return frames."""
+        n, labels = self.n_records, self.names.inputs
+        return [
+            Columns(labels, tuple(record.inputs.T), len(record), place_of(i, n), is_frame=True)
+            for i, record in enumerate(self.records)
+        ], n > 1
+
     def _values(self) -> Float2D:
         """Return a fresh (n_signals, n_samples) array: inputs, then the output."""
         blocks = [np.vstack([record.inputs.T, record.output]) for record in self.records]
@@ -334,23 +386,55 @@ class Scaling:
 def as_inputs(u: Any, names: SignalNames) -> tuple[list[Float2D], bool]:
     """Check the inputs given to a fitted model.
 
-    Frames are matched by column name, further columns are ignored. A model without inputs takes
-    the number of samples. Returns ``(n, n_inputs)`` arrays and whether the user passed a list.
+    Frames and data sets are matched by column name, further columns are ignored. A model without
+    inputs takes the number of samples. Returns ``(n, n_inputs)`` arrays, and whether several.
     """
     if not names.inputs and not hasattr(u, "__len__"):
         if not _is_count(u):
             raise AdjoinError(f"the model has no inputs; pass the number of samples, not {u!r}.")
         return [np.zeros((int(u), 0))], False
-    records, several = tabulate(u, "input")
+    records, several = u._columns() if isinstance(u, Dataset) else tabulate(u, "input")
+    widths = {len(columns.series) for columns in records if not columns.is_frame}
+    titles, expected = _input_titles(names, "the model has")
+    if not names.inputs and widths - {0}:
+        raise AdjoinError(
+            f"the model has no inputs, but the data have {counted(max(widths), 'column')}; pass the"
+            " number of samples."
+        )
+    if several and len(titles) > 1 and widths == {1}:
+        raise AdjoinError(
+            f"{expected}, but a list means several records, and each of these has 1 column; join"
+            " the inputs of one record by numpy.column_stack."
+        )
     chosen = [columns.select(names.inputs) if columns.is_frame else columns for columns in records]
-    return [columns.matrix(names.inputs, "input", "the model has") for columns in chosen], several
+    return [columns.matrix(titles, expected) for columns in chosen], several
 
 
-def as_series(y: Any, name: str) -> tuple[list[Float1D], bool]:
-    """Check outputs: ``(n,)`` arrays, and whether the user passed a list of them."""
-    records, several = tabulate(y, "output")
-    series = [columns.matrix((name,), "output", "there must be")[:, 0] for columns in records]
+def as_series(y: Any, name: str, what: str = "output") -> tuple[list[Float1D], bool]:
+    """Check outputs: ``(n,)`` arrays, and whether there are several records.
+
+    A data set gives its output. `what` is how errors call the series.
+    """
+    if isinstance(y, Dataset):
+        return [record.output.copy() for record in y.records], y.n_records > 1
+    records, several = tabulate(y, what)
+    title = f"{what} {name!r}" if what == "output" else what
+    series = [columns.matrix([title], f"there must be 1 {what}")[:, 0] for columns in records]
     return series, several
+
+
+def _input_titles(names: SignalNames, owner: str) -> tuple[list[str], str]:
+    """Return what errors call each input, and how many they say there should be."""
+    listed = f" ({', '.join(names.inputs)})" if names.inputs else ""
+    expected = f"{owner} {counted(len(names.inputs), 'input')}{listed}"
+    return [f"input {name!r}" for name in names.inputs], expected
+
+
+def _declared(names: Any) -> SignalNames:
+    """Take inputs in order, then the output."""
+    if not (found := split_names(names)):
+        raise AdjoinError("`names` is empty; give the inputs in order, then the output.")
+    return SignalNames.declare(found[:-1], found[-1])
 
 
 def _is_count(value: Any) -> bool:

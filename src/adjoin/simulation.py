@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from adjoin.errors import AdjoinError
 from adjoin.grammar.terms import FUNCTIONS, Atom, Structure
 from adjoin.kernels.functions import fill_function
 from adjoin.kernels.simulate import BLOCK, predict_ahead, run_recursion
@@ -30,9 +31,9 @@ class Run:
     Parameters
     ----------
     series : list of (n,) float64
-        The given samples first, then the computed ones; NaN from a divergence on.
+        The given samples first, then the computed ones; NaN where they are lost to divergence.
     diverged : list of (int or None)
-        For each record the first sample that left every physical range, or None.
+        For each record the first sample that is lost, or None.
     """
 
     series: list[Float1D]
@@ -73,6 +74,8 @@ def lay_out_free_run(
     noise: Sequence[Float1D] | None,
 ) -> tuple[Program, Recursion, Float2D]:
     """The model, the data and the workspace of `free_run`, as the kernel takes them."""
+    for number, (record, seed) in enumerate(zip(inputs, seeds, strict=True)):
+        _check_window(structure, number, len(record), len(seed))
     names = structure.names
     start = _bounds(inputs)
     driven = np.concatenate(noise) if noise is not None else np.zeros(start[-1])
@@ -98,6 +101,8 @@ def predict(
     Noise atoms are the one-step residuals up to there, zero after it and before the first
     predicted sample. The first ``structure.max_lag`` samples of each record are copied through.
     """
+    for number, record in enumerate(outputs):
+        _check_window(structure, number, len(record), structure.max_lag)
     names = structure.names
     start = _bounds(outputs)
     measured = np.concatenate(outputs)
@@ -109,11 +114,24 @@ def predict(
     run_recursion(layout.program, data, ONE_STEP, layout.workspace())
     if steps_ahead == 1:
         return _collect(data, start)
-    series = {**series, names.noise: data.back[: len(measured)]}
+    residual = data.back[: len(measured)]
+    for lost, stop in zip(data.diverged, data.stop, strict=True):
+        if lost >= 0:
+            residual[lost:stop] = np.nan  # what was lost must not pass for a residual of zero
+    series = {**series, names.noise: residual}
     layout = _Layout(structure, theta, fed_back=names.output, n_samples=len(measured))
     data = layout.recursion(series, measured, measured, silence, first, start)
     predict_ahead(layout.program, data, steps_ahead, layout.noise_row, layout.workspace())
     return _collect(data, start)
+
+
+def _check_window(structure: Structure, number: int, n_samples: int, n_seeds: int) -> None:
+    """Refuse what would let the kernel read before the start of a record."""
+    if n_seeds < structure.max_lag or n_samples < n_seeds:
+        raise AdjoinError(
+            f"record {number} has {n_samples} samples and {n_seeds} seeds, but the model looks back"
+            f" {structure.max_lag}"
+        )
 
 
 def _bounds(records: Sequence[np.ndarray]) -> np.ndarray:

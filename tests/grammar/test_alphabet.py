@@ -74,9 +74,16 @@ def test_names_of_trees_and_labels_do_not_matter() -> None:
 
 
 def test_columns_called_like_nonterminals_are_no_problem() -> None:
-    grammar = Grammar.narx(inputs=("op", "par", "expr1"), output="expr0")
-    tree = grammar.derive("op(k)*par(k-1) + expr0(k-1)*expr1(k)")
-    assert str(grammar.structure(tree)) == "op(k)*par(k-1) + expr1(k)*expr0(k-1)"
+    grammar = Grammar.narx(inputs=("op", "par", "expr1", "expr2"), output="expr0")
+    text = "op(k)*par(k-1) + expr1(k)*expr0(k-1) + expr2(k-2)"
+    assert str(grammar.structure(grammar.derive(text))) == text
+    assert str(grammar.with_initial("op(k)^2").alphabet.fixed) == "op(k)^2"
+
+
+def test_an_input_called_like_the_noise_is_no_problem() -> None:
+    grammar = Grammar.narmax(inputs=("e", "e_noise"))
+    assert grammar.signals.noise not in ("e", "e_noise")
+    assert len(grammar.alphabet.choices) == 4
 
 
 def test_feet_on_the_left_are_as_good() -> None:
@@ -122,6 +129,17 @@ def test_a_deeper_first_delay_is_read_off_the_tree() -> None:
         ({"u2": "P(L(L(u)) times P*)"}, "tree 'u2', node 1.1 'L': a tree could adjoin"),
         ({"a": "S(theta times P(L(u)) + S!(eps))"}, "tree 'a', node 3 'P': a tree could adjoin"),
         ({"a": "S(u)"}, "tree 'a': 'u' needs exactly one parameter"),
+        ({"a": "S(eps + eps)"}, "tree 'a'.*bare noise ε once, not 2"),
+        ({"y1": "S(theta times L(P(q^-1 y)) + S*)"}, "'y1', node 3 'L': a delay here would"),
+        ({"d": "L!(q^-1 L*)"}, "tree 'd', node root 'L': its root is closed"),
+        ({"u2": "P!(L(u) times P*)"}, "tree 'u2', node root 'P': its root is closed"),
+        ({"u1": "S!(theta times P(L(u)) + S*)"}, "tree 'u1', node root 'S': its root is closed"),
+        ({"d": "L(q^-1 P(L*))"}, "tree 'd', node 2 'P': a tree could adjoin"),
+        ({"u6": "Q(L(u) times Q*)", "u1": "S(theta times Q(P(L(u))) + S*)"}, "not also at 'Q'"),
+        ({"e1": "S(theta times P(abs L(q^-1 eps)) + S*)",
+          "e2": "P(abs L(q^-1 eps) times P*)"}, "tree 'e1': the noise 'e' cannot stand inside abs"),
+        ({"u1": "S(theta times P(N(q^-1 q^-1 q^-1 q^-1 u)) + S*)",
+          "u2": "P(N(q^-1 q^-1 q^-1 q^-1 u) times P*)"}, "its 4 delays exceed max_lag 3"),
         ({"a": "S!(eps)"}, "is never used"),
         ({"b": "S(eps)"}, "it has 2 initial trees"),
         ({"w": "S(theta times P(L@) + S*)", "w2": "L(u)"}, "substitution site"),
@@ -155,6 +173,18 @@ def test_a_grammar_about_words_has_no_alphabet() -> None:
 def test_bounds_are_checked(options) -> None:
     with pytest.raises(AdjoinError, match="must be a whole number"):
         Grammar.narx(**options)
+
+
+def test_past_outputs_need_a_lag() -> None:
+    with pytest.raises(AdjoinError, match="max_lag of at least 1"):
+        Grammar.narx(max_lag=0)
+    assert Grammar.volterra(max_lag=0).alphabet.max_lag == 0
+
+
+def test_names_may_be_one_string() -> None:
+    assert Grammar.narx(inputs="u, v", functions="abs,sin") == Grammar.narx(
+        inputs=("u", "v"), functions=("abs", "sin")
+    )
 
 
 def test_unknown_functions_are_refused() -> None:

@@ -52,6 +52,8 @@ def test_a_lone_star_is_a_label_and_quotes_protect_marks() -> None:
     assert Tree.parse("op(*)").words == ("*",)
     assert Tree.parse('S("a b*" c)').words == ("a b*", "c")
     assert Tree.parse("NP@") == Tree.parse("NP↓")
+    for label in ("a@", "a*", "a!", "a↓"):
+        assert str(Tree((Node(label, 0),))) == f'"{label}"'
 
 
 def test_substitution_fills_a_site() -> None:
@@ -184,11 +186,33 @@ def test_derivations_are_checked_step_by_step(steps, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "steps", [(("a", 0, ()),), (("a", -1, ()), ("b", 1, ())), (("a", -1, ()), ("b", -1, ()))]
+    "steps",
+    [
+        (("a", 0, ()),),
+        (("a", -1, ()), ("b", -2, ())),
+        (("a", -1, ()), ("b", -7, ())),
+        (("a", -1, ()), ("b", 1, ())),
+        (("a", -1, ()), ("b", -1, ())),
+    ],
 )
 def test_a_derivation_needs_parents_before_children(steps) -> None:
     with pytest.raises(AdjoinError, match="parent"):
         Derivation(steps)
+
+
+def test_a_grammar_stays_what_was_checked() -> None:
+    trees = {"one": Tree.parse("S(a)")}
+    tag = TAG(["S"], ["a"], "S", trees)
+    trees["two"] = Tree.parse("nonsense")
+    assert list(tag.trees) == ["one"]
+    assert hash(tag) == hash(TAG(("S",), ("a",), "S", tag.trees))
+
+
+@pytest.mark.parametrize("label", ['say "a"', "two\nlines"])
+def test_labels_that_no_file_can_hold_are_refused(label: str) -> None:
+    tree = Tree((Node("S", 0), Node(label, 1)))
+    with pytest.raises(AdjoinError, match="contains a quote or a control character"):
+        TAG(("S",), (label,), "S", {"one": tree})
 
 
 def test_equal_derivations_compare_equal_in_any_order() -> None:
@@ -210,8 +234,12 @@ def test_adjunction_never_breaks_the_grammar(data: st.DataObject) -> None:
     for index, node in enumerate(derived.tree.nodes):
         assert node.mark == ""
         assert node.label in (tag.terminals if derived.tree.is_leaf(index) else tag.nonterminals)
-    for step, origin in enumerate(derived.origin):
-        assert 0 <= origin < len(derivation), step
+    # Every step brings in its own nodes but the foot (the host's node) and a filled site (the
+    # guest's root); the host's node is split in two by an adjunction.
+    elementary = [tag.tree(step.tree) for step in derivation.steps]
+    for number, tree in enumerate(elementary):
+        n_sites = sum(node.mark == "↓" for node in tree.nodes)
+        assert derived.origin.count(number) == len(tree) - n_sites - tree.is_auxiliary
 
 
 def test_a_very_long_derivation_is_no_problem() -> None:

@@ -39,6 +39,18 @@ def test_comments_continuations_and_typable_spellings() -> None:
     assert str(grammar.tag.trees["b"]) == "S(θ × P(u) + S*)"
 
 
+def test_odd_spellings_read_back() -> None:
+    text = '\ufeffstart\tS\ntree a = S("x # y" "a\tb")'.replace("a\tb", "a b")
+    assert Grammar.from_text(text).tag.terminals == ("x # y", "a b")
+    signals = "start S\ninputs theta, eps\noutput y\nnoise w\ntree a = S(w)\n"
+    grammar = Grammar.from_text(
+        signals + "tree b = S(θ times theta + S*)\ntree c = S(θ × eps + S*)"
+    )
+    assert [choice.signal for choice in grammar.alphabet.choices] == ["theta", "eps"]
+    assert Grammar.from_text(grammar.to_text()) == grammar
+    assert "noise        w" in grammar.to_text()
+
+
 def test_the_noise_may_be_written_by_its_name() -> None:
     text = "start S\ninputs u\noutput y\nnoise xi\ntree a = S(xi)\ntree b = S(theta times u + S*)"
     assert Grammar.from_text(text).tag.terminals[0] == "ε"
@@ -55,6 +67,9 @@ def test_the_noise_may_be_written_by_its_name() -> None:
         ("start S\ntree a S(x)", "line 2: a tree is written"),
         ("start S\ntree a = S(x", "line 2: tree 'a': unbalanced"),
         ("start S\nbegin T", "line 2: unknown keyword 'begin'"),
+        ("start S\nTree a = S(x)", "line 2: unknown keyword 'Tree'; did you mean 'tree'"),
+        ("start S\noutput y\nmax_lag ²\ntree a = S(eps)", "max_lag must be a whole number"),
+        ("start S\nmax_lag 3\ntree a = S(x)", "need an output"),
         ("  start S", "line 1: an indented line continues nothing"),
         ("start S\nmax_lag many\noutput y\ntree a = S(eps)", "max_lag must be a whole number"),
         ("start S\ninputs u\ntree a = S(u)", "need an output"),
@@ -79,5 +94,11 @@ def test_unreadable_files(tmp_path: Path) -> None:
     (tmp_path / "binary.tag").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(AdjoinError, match="not a UTF-8"):
         Grammar.read(tmp_path / "binary.tag")
+    with pytest.raises(AdjoinError, match="not a UTF-8"):
+        Grammar.read("a\0b")
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(AdjoinError, match="cannot write the grammar"):
+        Grammar.keith().write(tmp_path)
+    assert sorted(tmp_path.iterdir()) == before
     with pytest.raises(AdjoinError, match="cannot write the grammar"):
         Grammar.keith().write(tmp_path / "missing" / "x.tag")

@@ -22,6 +22,9 @@ def test_academic_data_are_the_papers() -> None:
     benchmark = datasets.academic(0)
     train, validation, test = benchmark
     assert [len(train), len(validation), len(test)] == [1000, 500, 500]
+    assert benchmark.n_seed == 5
+    with pytest.raises(AdjoinError, match="whole number from 0"):
+        datasets.academic(-1)
     assert str(benchmark.truth.structure) == "u(k-1) + u(k-5)^3 + y(k-1)"
     u = np.concatenate([part.u for part in benchmark])
     y = np.concatenate([part.y for part in benchmark])
@@ -62,6 +65,8 @@ def test_the_two_silverbox_protocols_are_kept_apart(silverbox_folder: Path) -> N
     assert official.validation is None
     assert list(official.tests) == ["arrow full", "arrow no-extrapolation", "multisine"]
     assert [len(test) for test in official.tests.values()] == [40_475, 32_000, 86_750 - 65_062]
+    arrow, inside = list(official.tests.values())[:2]
+    assert inside.y.tolist() == arrow.y[:32_000].tolist()
     # Raw volts: the offsets that the paper's split removes are still in them.
     np.testing.assert_allclose(
         official.test.y - paper.offsets["y"], paper.test.y, rtol=0, atol=1e-15

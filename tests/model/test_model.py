@@ -73,6 +73,73 @@ def test_several_records_come_back_as_a_list() -> None:
     assert [len(run) for run in runs] == [10, 8]
 
 
+def test_a_lost_sample_costs_nothing_more_where_nothing_is_fed_back() -> None:
+    u = np.ones(300)
+    u[[4, 200]] = 1e26
+    y = np.ones(300)
+    with pytest.warns(DivergenceWarning, match="sample 4;"):
+        predicted = Model.parse("y(k) = u(k)^4 + 0.1*y(k-1)").predict(u, y)
+    assert np.flatnonzero(np.isnan(predicted)).tolist() == [4, 200]
+    assert predicted[5] == 1.1
+
+
+def test_divergence_several_steps_ahead_is_marked_where_it_happens() -> None:
+    model = Model.parse("y(k) = u(k)*y(k-1)^3")
+    u, y = np.full(40, 0.1), np.full(40, 0.5)
+    y[20] = 1e20
+    with pytest.warns(DivergenceWarning, match="sample 23;"):
+        predicted = model.predict(u, y, steps_ahead=3)
+    assert np.flatnonzero(np.isnan(predicted)).tolist() == [23]
+
+
+def test_residuals_lost_to_divergence_do_not_pass_for_zero() -> None:
+    model = Model.parse("y(k) = e(k-1)^3 + 0.1*u(k)")
+    y = np.array([0.0, 2.0] + [0.0] * 10)
+    with pytest.warns(DivergenceWarning):
+        one = model.predict(np.zeros(12), y)
+    with pytest.warns(DivergenceWarning):
+        two = model.predict(np.zeros(12), y, steps_ahead=2)
+    lost = int(np.argmax(np.isnan(one)))
+    assert lost > 2
+    assert np.isnan(two[lost + 2 :]).all()
+
+
+def test_a_run_may_pass_through_huge_values() -> None:
+    assert Model.parse("y(k) = 10*y(k-1)").simulate(95, [1.0])[-1] == pytest.approx(1e94)
+    with pytest.warns(DivergenceWarning, match="sample 10[01];"):
+        Model.parse("y(k) = 10*y(k-1)").simulate(120, [1.0])
+
+
+def test_the_sign_of_zero_is_zero() -> None:
+    model = Model.parse("y(k) = sign(u(k)) + 10*sign(y(k-1))")
+    assert model.simulate([0.0, 0.0, -2.0, 0.0], [0.0]).tolist() == [0.0, 0.0, -1.0, -10.0]
+
+
+def test_several_records_with_offsets_and_seeds_to_the_last_bit() -> None:
+    model = Model.parse("y(k) = 0.5*y(k-1) + u(k)", offsets={"u": 0.3, "y": 0.1})
+    u = [np.full(4, 0.7), np.full(3, 1.3)]
+    runs = model.simulate(u, [[0.3], [0.7, 0.7]])
+    assert runs[0][0] == 0.3
+    assert runs[1][:2].tolist() == [0.7, 0.7]
+    assert runs[0][1] == pytest.approx(0.1 + 0.5 * 0.2 + 0.4)
+    assert runs[1][2] == pytest.approx(0.1 + 0.5 * 0.6 + 1.0)
+
+
+def test_the_engines_entry_refuses_too_few_seeds() -> None:
+    from adjoin.simulation import free_run, predict
+
+    structure = Model.parse("y(k) = y(k-3) + u(k)").structure
+    with pytest.raises(AdjoinError, match="record 1 has 6 samples and 1 seeds"):
+        free_run(structure, [0.0, 1.0], [np.ones((6, 1))] * 2, [np.ones(3), np.ones(1)])
+    with pytest.raises(AdjoinError, match="looks back 3"):
+        predict(structure, [0.0, 1.0], [np.ones((2, 1))], [np.ones(2)])
+
+
+def test_static_models_take_seeds_of_any_length() -> None:
+    runs = Model.parse("y(k) = u(k)").simulate([np.ones(5), np.ones(6)], [[7.0], [7.0, 8.0]])
+    assert [run.tolist() for run in runs] == [[7, 1, 1, 1, 1], [7, 8, 1, 1, 1, 1]]
+
+
 def test_divergence_is_reported_and_marked() -> None:
     model = Model.parse("y(k) = 2*y(k-1)^3 + u(k)")
     with pytest.warns(DivergenceWarning, match=r"diverged at sample \d+ of record 1"):
@@ -88,6 +155,9 @@ def test_divergence_is_reported_and_marked() -> None:
     ("call", "message"),
     [
         (lambda m: m.simulate(np.ones(10), [1.0]), "looks back 5 samples, .* has 1"),
+        (lambda m: m.simulate(np.ones(10), [1.0] * 4), "looks back 5 samples, .* has 4"),
+        (lambda m: m.simulate([np.ones(9)] * 2, noise=[np.ones(9), np.ones(8)]), "one value per"),
+        (lambda m: m.format(0), "digits must be at least 1"),
         (lambda m: m.simulate(np.ones(5)), "do not reach beyond the model's largest lag 5"),
         (lambda m: m.simulate(np.ones(9), np.ones(9)), r"nothing is left .* y\[:5\]"),
         (lambda m: m.simulate(np.ones((10, 2))), "1 input"),
@@ -108,9 +178,9 @@ def test_bad_calls_say_what_to_do(call, message: str) -> None:
     ("arguments", "message"),
     [
         ({"theta": (1.0,)}, "1 coefficients for 3 terms"),
-        ({"theta": (1.0, np.inf, 0.0)}, r"coefficient of u\(k-5\)\^3 is inf"),
+        ({"theta": (1.0, np.inf, 0.0)}, "a coefficient must be a finite number, not inf"),
         ({"noise_sd": -1.0}, "noise_sd"),
-        ({"offsets": {"w": 1.0}}, "offset 1.0 for 'w'"),
+        ({"offsets": {"w": 1.0}}, "an offset for 'w', but the signals are u, y"),
     ],
 )
 def test_a_model_is_checked_when_it_is_made(arguments, message: str) -> None:
@@ -125,6 +195,8 @@ def test_printing() -> None:
     assert str(model) == "y(k) = 0.12346*u(k)    (deviations: u from 2, y from 1.5)"
     assert model.coefficients == {"u(k)": 0.123456789}
     assert model.tree().sentence == "θ × u + ε"
+    assert repr(model) == f"Model('{model}')"
+    assert len({model, Model.parse(model.equation, noise_sd=0.1, offsets=model.offsets)}) == 1
 
 
 @given(structures(SignalNames(("u", "v"), "y"), noise=False), st.integers(0, 500))
@@ -161,6 +233,9 @@ def test_expansion_by_hand() -> None:
     # 7 + 2(u-5)^2 + 3(y-7) = 36 - 20 u + 2 u^2 + 3 y
     assert model.expand().equation == "y(k) = 36.0 - 20*u(k) + 2*u(k)^2 + 3*y(k-1)"
     assert Model.parse(model.expand().equation) == model.expand()
+    loud = Model.parse("y(k) = u(k)^32", noise_sd=0.5, offsets={"u": 1.0}).expand()
+    assert loud.noise_sd == 0.5
+    assert loud.theta[:3] == (1.0, -32.0, 496.0)
 
 
 def test_a_function_of_a_centred_signal_does_not_expand() -> None:

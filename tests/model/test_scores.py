@@ -32,8 +32,16 @@ def test_a_diverged_prediction_has_no_score() -> None:
     assert np.isnan(scores.rmse([1.0, 2.0], [1.0, np.nan]))
 
 
+def test_records_are_scored_together() -> None:
+    y, y_hat = [[0.0, 2.0], [0.0, 2.0, 5.0]], [[1.0, 2.0], [0.0, 2.0, 5.0]]
+    records = [np.array(part) for part in y], [np.array(part) for part in y_hat]
+    assert scores.rmse(*records) == pytest.approx(np.sqrt(1 / 5))
+
+
 def test_bad_series() -> None:
     with pytest.raises(AdjoinError, match="equally long"):
         scores.rmse([1.0], [1.0, 2.0])
+    with pytest.raises(AdjoinError, match="equally long"):
+        scores.rmse([np.ones(3), np.ones(2)], [np.ones(2), np.ones(3)])
     with pytest.raises(AdjoinError, match="constant"):
-        scores.nmse([1.0, 1.0], [1.0, 2.0])
+        scores.nmse([0.1, 0.1, 0.1], [1.1, 1.1, 1.2])

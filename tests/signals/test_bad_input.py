@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from adjoin.errors import AdjoinError
-from adjoin.signals import Dataset, Scaling, SignalNames, as_inputs, as_series
+from adjoin.signals import Dataset, Record, Scaling, SignalNames, as_inputs, as_series, split_names
 
 GOOD = np.arange(5.0)
 TWO = SignalNames(("u", "udot"))
@@ -37,7 +37,9 @@ def says(message: str, *words: str) -> None:
         ({"output": ""}, ["''"]),
         ({"output": "k"}, ["'k'", "reserved", "'k_'"]),
         ({"noise": "sqrtabs"}, ["reserved"]),
-        ({"inputs": [3]}, ["3", "not legal"]),
+        ({"inputs": [3]}, ["3 is not a name"]),
+        ({"inputs": 3}, ["3 is not a name"]),
+        ({"output": 3}, ["3", "not legal"]),
         ({"inputs": ["a", "a"]}, ["2 signals", "'a'"]),
         ({"inputs": ["y"]}, ["2 signals", "'y'"]),
         ({"inputs": ["e"]}, ["'e'", "noise name", "noise='e_noise'"]),
@@ -46,6 +48,11 @@ def says(message: str, *words: str) -> None:
 )
 def test_bad_names(fields: dict[str, Any], words: list[str]) -> None:
     says(message_of(lambda: SignalNames(**fields)), *words)
+
+
+def test_names_are_texts() -> None:
+    for names in (3, None, ["u", 3], [None], b"u"):
+        says(message_of(lambda: split_names(names)), "not a name", "'u, udot'")  # noqa: B023
 
 
 def test_unknown_name_lists_the_known() -> None:
@@ -59,9 +66,10 @@ FAULTS: list[tuple[Any, list[str]]] = [
     (pd.Series(GOOD + 0j), ["complex"]),
     (["1", "2", "x", "4", "5"], ["not numbers", "'x'", "sample 2"]),
     ([1, None, 3, 4, 5], ["object", "'None'", "sample 1"]),
-    (pd.Series([1, 2, np.nan, "n.a.", 5], dtype=object), ["object", "'n.a.'", "sample 3"]),
-    (pd.Series(list("abcde"), dtype="category"), ["category", "'a'"]),
-    (pd.Series(GOOD, dtype=object), ["object", "to_numeric"]),
+    (pd.Series([1, 2, np.nan, "n.a.", 5], dtype=object), ["texts", "'n.a.'", "sample 3"]),
+    (pd.Series(list("abcde"), dtype="category"), ["texts", "'a'", "replace them"]),
+    (list("12345"), ["texts", "'1'", "to_numeric"]),
+    ([1, 2, 3, 4, 10**400], ["1 infinite", "sample 4"]),
     (pd.Series(pd.date_range("2020-01-01", periods=5)), ["datetime", "2020-01-01"]),
     (pd.Series(pd.to_timedelta(GOOD, unit="s")), ["timedelta"]),
     (np.array(["2020-01-01"] * 5, dtype="M8[D]"), ["datetime", "2020-01-01"]),
@@ -117,7 +125,9 @@ def test_bad_series_names_column_and_record_and_at_most_five_samples() -> None:
         (pd.DataFrame({"Force (N)": GOOD}), GOOD, ["'Force (N)'", "'Force_N'"]),
         (pd.DataFrame(np.zeros((5, 2)), columns=["a", "a"]), GOOD, ["2 signals", "'a'"]),
         (pd.Series(GOOD, name="y"), GOOD, ["'y'"]),
-        (pd.Series(GOOD, name="e"), GOOD, ["'e'", "noise name"]),
+        ({"u": GOOD}, GOOD, ["input", "dict", "pandas.DataFrame"]),
+        (GOOD, [{"y": GOOD}], ["output", "dict", "pandas.DataFrame"]),
+        (Dataset.from_arrays(GOOD, GOOD), GOOD, ["input", "data set", ".u"]),
     ],
 )
 def test_bad_shapes_and_names(u: Any, y: Any, words: list[str]) -> None:
@@ -139,6 +149,35 @@ def test_given_names_must_match_the_number_of_inputs(u: Any) -> None:
     says(message_of(lambda: Dataset.from_arrays(u, GOOD, TWO)), "2 inputs (u, udot)", n)
 
 
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ((), ["empty", "then the output"]),
+        (3, ["3 is not a name"]),
+        (["u", 3], ["3 is not a name"]),
+        (["a", "b", "y"], ["2 inputs (a, b)", "1 column;"]),
+        ("y", ["0 inputs", "1 column;"]),
+    ],
+)
+def test_bad_names_of_a_data_set(names: Any, words: list[str]) -> None:
+    says(message_of(lambda: Dataset.from_arrays(GOOD, GOOD, names)), *words)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        (GOOD, GOOD),
+        ((), SignalNames()),
+        ((GOOD,), SignalNames()),
+        ((Record(GOOD[:, None], GOOD),), "u,y"),
+        ((Record(GOOD[:, None], GOOD),), TWO),
+        ((Record(GOOD, GOOD),), SignalNames()),
+    ],
+)
+def test_data_sets_of_wrong_types_point_to_from_arrays(fields: Any) -> None:
+    says(message_of(lambda: Dataset(*fields)), "Dataset.from_arrays(u, y)")
+
+
 @pytest.mark.parametrize("step", [0, -1.0, np.nan, np.inf, "0.1"])
 def test_bad_sampling_time(step: Any) -> None:
     message = message_of(lambda: Dataset.from_arrays(GOOD, GOOD, sampling_time=step))
@@ -158,7 +197,15 @@ def test_bad_sampling_time(step: Any) -> None:
         (None, SignalNames(()), ["number of samples", "None"]),
         (0, SignalNames(()), ["number of samples", "0"]),
         (True, SignalNames(()), ["number of samples"]),
-        (GOOD, SignalNames(()), ["0 inputs", "1 column"]),
+        (GOOD, SignalNames(()), ["no inputs", "1 column;", "pass the number of samples"]),
+        ([GOOD, GOOD], TWO, ["2 inputs", "list means several records", "numpy.column_stack"]),
+        ([GOOD], TWO, ["list means several records"]),
+        ({"u": GOOD, "udot": GOOD}, TWO, ["dict", "pandas.DataFrame"]),
+        (GOOD[None], SignalNames(), ["1 input", "5 columns", "transpose"]),
+        (np.zeros((2, 5)), TWO, ["2 inputs", "5 columns", "transpose"]),
+        (Dataset.from_arrays(GOOD, GOOD), TWO, ["udot", "they have u"]),
+        (Dataset.from_arrays(None, GOOD), SignalNames(), ["u", "they have none"]),
+        ([Dataset.from_arrays(GOOD, GOOD)], SignalNames(), ["data set", ".u"]),
     ],
 )
 def test_bad_inputs_of_a_model(u: Any, names: SignalNames, words: list[str]) -> None:
@@ -166,6 +213,10 @@ def test_bad_inputs_of_a_model(u: Any, names: SignalNames, words: list[str]) -> 
 
 
 def test_bad_outputs_of_a_model() -> None:
+    says(message_of(lambda: as_series(GOOD[None], "y")), "1 output", "transpose")
+    for bad, word in [([np.nan], "1 NaN"), (np.zeros((5, 2)), "2 columns"), (3, "is 3")]:
+        message = message_of(lambda: as_series(bad, "y", "initial output y_init"))  # noqa: B023
+        says(message, "initial output y_init", word)
     says(message_of(lambda: as_series(np.zeros((5, 2)), "y")), "1 output", "2 columns")
     says(message_of(lambda: as_series([GOOD, [np.nan]], "y")), "'y' in record 1", "sample 0")
 

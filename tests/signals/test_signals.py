@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -10,7 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjoin.signals import Dataset, Scaling, SignalNames, as_inputs, as_series, legal_name
+from adjoin.signals import (
+    Dataset,
+    Scaling,
+    SignalNames,
+    as_inputs,
+    as_series,
+    legal_name,
+    split_names,
+)
 
 exact = settings(derandomize=True, deadline=None, max_examples=60)
 TWO = SignalNames(("u", "udot"), "F")
@@ -32,9 +42,24 @@ def test_names_are_ordered_inputs_output_noise() -> None:
     assert names.ordered == ("u", "udot", "F", "w")
     assert [names.position(name) for name in names.ordered] == [0, 1, 2, 3]
     assert SignalNames("udot").inputs == ("udot",)
+    assert SignalNames("u, udot").inputs == ("u", "udot")
     assert SignalNames(()).ordered == ("y", "e")
     assert names == SignalNames(("u", "udot"), "F", "w")
     assert hash(names) == hash(SignalNames(("u", "udot"), "F", "w"))
+
+
+def test_names_are_split_at_commas_or_taken_one_by_one() -> None:
+    assert split_names(" u, udot,,") == ("u", "udot")
+    assert split_names("") == split_names([]) == ()
+    assert split_names(name for name in ("a, b", "c")) == ("a, b", "c")
+    assert split_names(pd.DataFrame({"a": [1], "b": [2]}).columns) == ("a", "b")
+
+
+def test_declared_noise_gives_way_to_signals() -> None:
+    assert SignalNames.declare("u, udot", "F") == SignalNames(("u", "udot"), "F", "e")
+    assert SignalNames.declare(()).ordered == ("y", "e")
+    assert SignalNames.declare(["e"]).noise == SignalNames.declare("u", "e").noise == "e_noise"
+    assert SignalNames.declare("e, e_noise").noise == "e_noise_noise"
 
 
 @pytest.mark.parametrize(
@@ -50,6 +75,12 @@ def test_names_are_ordered_inputs_output_noise() -> None:
         ("°", "signal"),
         ("", "signal"),
         ("u\n", "u"),
+        ("θ (rad)", "theta_rad"),
+        ("ω1", "omega1"),
+        ("\u00b5_r", "mu_r"),  # the micro sign
+        ("\u03bc_r", "mu_r"),  # the letter
+        ("ΔP", "DeltaP"),
+        ("ή", "eta"),
     ],
 )
 def test_legal_spelling(text: str, name: str) -> None:
@@ -74,6 +105,9 @@ def test_legal_spelling(text: str, name: str) -> None:
         (pd.Series([1, 2, 3], dtype="Int64"), ("u",), (3,)),
         (pd.Series([1, 2, 3], dtype="Float32", name="v"), ("v",), (3,)),
         (pd.Series([True, False, True], dtype="boolean"), ("u",), (3,)),
+        (pd.Series([0.5, True, Fraction(1, 4)], dtype=object), ("u",), (3,)),
+        ([2**70, -1, Decimal("0.1")], ("u",), (3,)),
+        (pd.Series([1, 2, 3], name="e"), ("e",), (3,)),
         (pd.DataFrame({"u": [1, 2, 3], "udot": [1.0, 2, 3]}), ("u", "udot"), (3, 2)),
         (pd.DataFrame(np.ones((3, 2))), ("u1", "u2"), (3, 2)),
         (None, (), (3, 0)),
@@ -82,7 +116,7 @@ def test_legal_spelling(text: str, name: str) -> None:
 def test_inputs_of_every_kind(u: object, inputs: tuple[str, ...], shape: tuple[int, ...]) -> None:
     dataset = Dataset.from_arrays(u, [4, 5, 6])
     record = dataset.records[0]
-    assert dataset.names == SignalNames(inputs, "y")
+    assert dataset.names == SignalNames.declare(inputs, "y")
     assert dataset.u.shape == shape
     assert record.inputs.dtype == record.output.dtype == np.float64
     assert record.inputs.flags.c_contiguous
@@ -113,6 +147,13 @@ def test_given_names_rename_by_position_and_match_equal_columns_by_name() -> Non
         dataset = Dataset.from_arrays(u, pd.Series([1, 2, 3], name="other"), TWO)
         assert dataset.names == TWO
         np.testing.assert_array_equal(dataset.u, array)
+
+
+def test_names_may_be_a_sequence_of_inputs_then_the_output() -> None:
+    for names in (["e", "udot", "F"], ("e", "udot", "F"), "e, udot, F"):
+        dataset = Dataset.from_arrays(np.ones((3, 2)), [1, 2, 3], names)
+        assert dataset.names.ordered == ("e", "udot", "F", "e_noise")
+    assert Dataset.from_arrays(None, [1, 2], ["x"]).names.ordered == ("x", "e")
 
 
 def test_lists_of_series_are_records() -> None:
@@ -309,3 +350,23 @@ def test_series_of_a_model() -> None:
     series, several = as_series([[1, 2], [3]], "y")
     assert [part.tolist() for part in series] == [[1, 2], [3]]
     assert several
+
+
+def test_data_sets_for_a_model() -> None:
+    values = np.arange(6.0).reshape(3, 2)
+    dataset = Dataset.from_arrays(values, [1, 2, 3], ["udot", "u", "y"])
+    (matrix,), several = as_inputs(dataset, TWO)
+    assert matrix.tolist() == values[:, ::-1].tolist()
+    assert not several
+    assert as_inputs(dataset, SignalNames("u"))[0][0].tolist() == values[:, 1:].tolist()
+    (series,), several = as_series(dataset, "F")
+    series[0] = 9.0  # a copy
+    assert dataset.y.tolist() == [1, 2, 3]
+    assert not several
+    both = numbered(4, 5)
+    matrices, several = as_inputs(both, both.names)
+    assert several
+    assert as_series(both, "y")[1]
+    for matrix, record in zip(matrices, both.records, strict=True):
+        np.testing.assert_array_equal(matrix, record.inputs)
+    assert as_inputs(Dataset.from_arrays(None, [1, 2]), SignalNames(()))[0][0].shape == (2, 0)

@@ -8,13 +8,13 @@ with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from math import comb
 
 from adjoin.errors import AdjoinError
 from adjoin.grammar.tag import FOOT, SITE, TAG, Address, Tree, format_address
-from adjoin.grammar.terms import FUNCTIONS, Atom, Structure, atom_key
+from adjoin.grammar.terms import FUNCTIONS, Atom, Structure, atom_key, make_term
 from adjoin.grammar.yields import (
     DELAY,
     PARAMETER,
@@ -122,11 +122,14 @@ class Alphabet:
                 if choice.min_lag <= atom.lag <= choice.max_lag:
                     return choice
                 raise AdjoinError(
-                    f"the grammar gives '{atom.signal}' lags from {choice.min_lag} to"
-                    f" {choice.max_lag}, not {atom.lag}"
+                    f"'{atom.signal}' has lags from {choice.min_lag} to {choice.max_lag}, not"
+                    f" {atom.lag}; the largest is set by max_lag"
                 )
         inside = f" inside {atom.function}(...)" if atom.function else ""
-        raise AdjoinError(f"the grammar has no tree for '{atom.signal}'{inside}")
+        remedy = f"; add the function {atom.function}" if atom.function else ""
+        if atom.signal == self.names.noise:
+            remedy = "; use a NARMAX grammar"
+        raise AdjoinError(f"there is no tree for '{atom.signal}'{inside}{remedy}")
 
 
 def compile_alphabet(tag: TAG, names: SignalNames, max_lag: int, max_degree: int) -> Alphabet:
@@ -188,7 +191,7 @@ class _Compiler:
             for factor in [factors.get(atom)]
         ]
         for choice in choices:
-            if choice.min_lag > choice.max_lag:
+            if choice.min_lag > self.max_lag:
                 raise self._refusal(
                     choice.term.tree, f"its {choice.min_lag} delays exceed max_lag {self.max_lag}"
                 )
@@ -207,6 +210,8 @@ class _Compiler:
         """Recognise a term, factor or delay tree by its yield, with the foot as a word."""
         words = [FOOT if node.mark == FOOT else node.label for node in tree.frontier]
         label = tree.root.label
+        if not tree.admits_adjunction(0):
+            raise self._refusal(name, "its root is closed, so no second one can join it", 0)
         if words == [DELAY, FOOT]:
             if label in self.delay_tree:
                 raise self._refusal(name, f"'{self.delay_tree[label]}' adds the same delay already")
@@ -253,8 +258,6 @@ class _Compiler:
             )
         ((name, tree),) = self.tag.initial.items()
         self._check_sites(name, allowed={()})
-        if not tree.admits_adjunction(0):
-            raise self._refusal(name, "its root is closed, so no term can ever be added", 0)
         try:
             return name, read_structure(tree.words, self.names)
         except AdjoinError as error:
@@ -279,6 +282,8 @@ class _Compiler:
         for name, words in atoms.items():
             try:
                 atom = read_atom(words, self.names)
+                if atom.signal == self.names.noise:
+                    make_term([atom], self.names)
             except AdjoinError as error:
                 raise self._refusal(name, str(error)) from None
             if atom.lag == 0 and atom.signal not in self.names.inputs:
@@ -294,24 +299,29 @@ class _Compiler:
     def _use(self, name: str, words: Sequence[str], is_factor: bool) -> Use:
         """Find the nodes of a tree where the next factor and a delay adjoin."""
         tree = self.tag.trees[name]
-        product: Address | None = () if is_factor else None
-        delay: tuple[Address, str] | None = None
         lagged = [word for word in words if word == DELAY] + [words[-1]]
-        for index, node in enumerate(tree.nodes):
-            if not tree.admits_adjunction(index):
-                continue
-            inside = list(tree.subtree(index).words)
-            if node.label == self.product_label and not is_factor and inside == list(words):
-                product = tree.addresses[index] if product is None else product
-            elif node.label in self.delay_tree and inside == lagged and delay is None:
-                delay = tree.addresses[index], self.delay_tree[node.label]
+        product = () if is_factor else self._site(tree, {self.product_label}, list(words))
+        delay = self._site(tree, set(self.delay_tree), lagged)
         if self.product_label is not None and product is None:
             raise self._refusal(
                 name, f"no node '{self.product_label}' spans its atom, so no factor can join it"
             )
-        sites = {(), product, delay[0] if delay else ()} - {None}
-        self._check_sites(name, allowed={site for site in sites if site is not None})
-        return Use(name, product, *(delay or (None, None)))
+        self._check_sites(name, allowed={site for site in ((), product, delay) if site is not None})
+        if delay is None:
+            return Use(name, product, None, None)
+        if product is not None and delay[: len(product)] != product:
+            raise self._refusal(
+                name, "a delay here would fall on another factor too", tree.index(delay)
+            )
+        return Use(name, product, delay, self.delay_tree[tree.label_at(delay)])
+
+    def _site(self, tree: Tree, labels: Set[str | None], words: list[str]) -> Address | None:
+        """The first node with one of the labels that may be adjoined at and spans the words."""
+        for index, node in enumerate(tree.nodes):
+            is_open = node.label in labels and tree.admits_adjunction(index)
+            if is_open and list(tree.subtree(index).words) == words:
+                return tree.addresses[index]
+        return None
 
     def _check_same(self, terms: dict[Atom, Use], factors: dict[Atom, Use]) -> None:
         """Terms are free products only if whatever starts a term may also extend one."""

@@ -69,7 +69,7 @@ class Derivation:
 def _preorder(steps: list[Step]) -> tuple[Step, ...]:
     children: list[list[int]] = [[] for _ in steps]
     for number, step in enumerate(steps):
-        if (number == 0) != (step.parent == -1) or step.parent >= number:
+        if not (0 <= step.parent < number or step.parent == number - 1 == -1):
             raise AdjoinError(
                 f"step {number} ('{step.tree}') of the derivation names step {step.parent} as its"
                 " parent; the first step has parent -1, every other an earlier step"
@@ -87,7 +87,7 @@ def _preorder(steps: list[Step]) -> tuple[Step, ...]:
     return tuple(ordered)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DerivedTree:
     """The tree that a derivation builds.
 
@@ -104,6 +104,9 @@ class DerivedTree:
     tree: Tree
     derivation: Derivation
     origin: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        return f"DerivedTree({self.sentence!r})"
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -7,17 +7,17 @@ compiled alphabet to the samplers and trees to people.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from pathlib import Path
 from typing import Self
 
 from adjoin.errors import AdjoinError
 from adjoin.grammar.alphabet import Alphabet, compile_alphabet
 from adjoin.grammar.derivation import Derivation, DerivedTree, derive
-from adjoin.grammar.library import KEITH, polynomial_tag, seal, with_initial_tree
+from adjoin.grammar.library import KEITH, polynomial_tag, with_initial_tree
 from adjoin.grammar.tag import TAG
 from adjoin.grammar.terms import Structure
 from adjoin.grammar.textformat import (
@@ -28,11 +28,11 @@ from adjoin.grammar.textformat import (
     write_grammar,
 )
 from adjoin.grammar.translate import derivation_of
-from adjoin.grammar.yields import read_structure
+from adjoin.grammar.yields import NOISE, read_structure
 from adjoin.signals import SignalNames
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Grammar:
     """A tree-adjoining grammar and, for dynamics, its signals and bounds.
 
@@ -63,23 +63,46 @@ class Grammar:
     def __post_init__(self) -> None:
         for bound, smallest in (("max_lag", 0), ("max_degree", 1)):
             value = getattr(self, bound)
-            if not isinstance(value, int) or isinstance(value, bool) or value < smallest:
+            if not isinstance(value, Integral) or isinstance(value, bool) or value < smallest:
                 raise AdjoinError(
                     f"{bound} must be a whole number of at least {smallest}, not {value!r}"
                 )
 
+        if self.names is not None:
+            odd = {"theta", "times", "eps", "q^-1"} - set(self.names.ordered)
+            if clash := odd & {*self.tag.nonterminals, *self.tag.terminals}:
+                raise AdjoinError(
+                    f"'{min(clash)}' is how the text format spells a symbol; use the symbol itself,"
+                    " one of θ, ×, ε, q⁻¹, or another label"
+                )
+        delayed = {self.names.output, NOISE} if self.names else set()
+        if self.max_lag == 0 and any(
+            word in delayed for tree in self.tag.auxiliary.values() for word in tree.words
+        ):
+            raise AdjoinError("past outputs or noise need a max_lag of at least 1, not 0")
+
+    def __repr__(self) -> str:
+        about = f"start {self.tag.start}"
+        if self.names is not None:
+            inputs = ", ".join(self.names.inputs) or "none"
+            about = (
+                f"inputs {inputs}; output {self.names.output};"
+                f" max_lag={self.max_lag}, max_degree={self.max_degree}"
+            )
+        return f"Grammar('{self.name}': {len(self.tag.trees)} trees; {about})"
+
     @classmethod
     def narx(
         cls,
-        inputs: Iterable[str] = ("u",),
+        inputs: str | Iterable[str] = ("u",),
         output: str = "y",
-        functions: Iterable[str] = (),
+        functions: str | Iterable[str] = (),
         noise: bool = False,
         max_lag: int = DEFAULT_MAX_LAG,
         max_degree: int = DEFAULT_MAX_DEGREE,
     ) -> Self:
         """Polynomial NARX models, the grammar G_N of the paper; NARMAX with ``noise=True``."""
-        names = _names(inputs, output)
+        names = SignalNames.declare(inputs, output)
         signals = names.ordered if noise else (*names.inputs, names.output)
         tag = polynomial_tag(names, signals=signals, functions=functions)
         return cls(tag, names, max_lag, max_degree, "narmax" if noise else "narx")
@@ -87,9 +110,9 @@ class Grammar:
     @classmethod
     def narmax(
         cls,
-        inputs: Iterable[str] = ("u",),
+        inputs: str | Iterable[str] = ("u",),
         output: str = "y",
-        functions: Iterable[str] = (),
+        functions: str | Iterable[str] = (),
         max_lag: int = DEFAULT_MAX_LAG,
         max_degree: int = DEFAULT_MAX_DEGREE,
     ) -> Self:
@@ -99,13 +122,13 @@ class Grammar:
     @classmethod
     def arx(
         cls,
-        inputs: Iterable[str] = ("u",),
+        inputs: str | Iterable[str] = ("u",),
         output: str = "y",
-        functions: Iterable[str] = (),
+        functions: str | Iterable[str] = (),
         max_lag: int = DEFAULT_MAX_LAG,
     ) -> Self:
         """Linear models in past inputs and outputs; with functions, of those as well."""
-        names = _names(inputs, output)
+        names = SignalNames.declare(inputs, output)
         signals = (*names.inputs, names.output)
         tag = polynomial_tag(names, signals=signals, functions=functions, products=False)
         return cls(tag, names, max_lag, 1, "arx")
@@ -113,27 +136,27 @@ class Grammar:
     @classmethod
     def fir(
         cls,
-        inputs: Iterable[str] = ("u",),
+        inputs: str | Iterable[str] = ("u",),
         output: str = "y",
-        functions: Iterable[str] = (),
+        functions: str | Iterable[str] = (),
         max_lag: int = DEFAULT_MAX_LAG,
     ) -> Self:
         """Finite impulse responses: linear models in the inputs alone."""
-        names = _names(inputs, output)
+        names = SignalNames.declare(inputs, output)
         tag = polynomial_tag(names, signals=names.inputs, functions=functions, products=False)
         return cls(tag, names, max_lag, 1, "fir")
 
     @classmethod
     def volterra(
         cls,
-        inputs: Iterable[str] = ("u",),
+        inputs: str | Iterable[str] = ("u",),
         output: str = "y",
-        functions: Iterable[str] = (),
+        functions: str | Iterable[str] = (),
         max_lag: int = DEFAULT_MAX_LAG,
         max_degree: int = DEFAULT_MAX_DEGREE,
     ) -> Self:
         """Truncated Volterra series: polynomials in the inputs alone."""
-        names = _names(inputs, output)
+        names = SignalNames.declare(inputs, output)
         tag = polynomial_tag(names, signals=names.inputs, functions=functions)
         return cls(tag, names, max_lag, max_degree, "volterra")
 
@@ -175,20 +198,20 @@ class Grammar:
             text = Path(path).read_text(encoding="utf-8")
         except OSError as error:
             raise AdjoinError(f"cannot read the grammar '{path}': {error.strerror}") from None
-        except UnicodeDecodeError as error:
-            raise AdjoinError(f"'{path}' is not a UTF-8 text file: {error.reason}") from None
+        except ValueError as error:  # not UTF-8, or a path no system takes
+            raise AdjoinError(f"'{path}' is not a UTF-8 text file: {error}") from None
         return cls.from_text(text, source=Path(path).name)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write a grammar file, whole or not at all."""
         target = Path(path)
+        partial = target.with_name(f".{target.name}.{os.getpid()}")
         try:
-            handle, partial = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+            partial.write_text(self.to_text(), encoding="utf-8")
+            partial.replace(target)
         except OSError as error:
+            partial.unlink(missing_ok=True)
             raise AdjoinError(f"cannot write the grammar '{path}': {error.strerror}") from None
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(self.to_text())
-        os.replace(partial, target)
 
     @property
     def signals(self) -> SignalNames:
@@ -223,7 +246,7 @@ class Grammar:
         """The same grammar with fixed terms in its initial tree (a grey box).
 
         Every derivable structure then contains the fixed terms; their nodes are closed to
-        adjunction, so no tree can edit them.
+        adjunction, so no tree can edit them. Terms that are fixed already stay.
 
         Parameters
         ----------
@@ -231,18 +254,13 @@ class Grammar:
             For instance ``"u(k)*abs(u(k)) + udot(k)"``. Its lags, degrees and functions need not be
             within the grammar's own.
         """
-        names = self.signals
+        fixed, names = self.alphabet.fixed, self.signals
         if isinstance(structure, str):
             structure = Structure.parse(structure, names)
-        extended = Grammar.smallest(Structure(structure.terms, names))
-        tree = seal(extended.derive(structure).tree)
-        tag = with_initial_tree(self.tag, tree, extended.tag.terminals)
+        together = Structure((*fixed.terms, *structure.terms), names)
+        smallest = Grammar.smallest(together)
+        tag = with_initial_tree(self.tag, smallest.derive(together).tree, smallest.tag)
         return type(self)(tag, names, self.max_lag, self.max_degree, self.name)
-
-
-def _names(inputs: Iterable[str], output: str) -> SignalNames:
-    names = tuple(inputs.split(",")) if isinstance(inputs, str) else tuple(inputs)
-    return SignalNames(names, output, noise="e" if "e" not in (*names, output) else "noise")
 
 
 READY: dict[str, Callable[..., Grammar]] = {

@@ -13,7 +13,7 @@ from adjoin.errors import AdjoinError
 from adjoin.grammar.tag import SEALED, TAG, Node, Tree
 from adjoin.grammar.terms import function_name
 from adjoin.grammar.yields import DELAY, NOISE, PARAMETER, PLUS, TIMES
-from adjoin.signals import SignalNames
+from adjoin.signals import SignalNames, split_names
 
 KEITH = """\
 name         keith
@@ -33,7 +33,7 @@ def polynomial_tag(
     names: SignalNames,
     *,
     signals: Iterable[str],
-    functions: Iterable[str] = (),
+    functions: str | Iterable[str] = (),
     products: bool = True,
 ) -> TAG:
     """The grammar of polynomials in lagged signals.
@@ -49,7 +49,7 @@ def polynomial_tag(
         The declared signals.
     signals : iterable of str
         Those that may occur on the right-hand side.
-    functions : iterable of str
+    functions : str or iterable of str
         Functions that an input or output may stand in.
     products : bool
         Whether terms may have more than one factor.
@@ -57,7 +57,7 @@ def polynomial_tag(
     signals = list(signals)
     if not signals:
         raise AdjoinError("a grammar needs at least one signal on the right-hand side")
-    functions = list(dict.fromkeys(function_name(name) for name in functions))
+    functions = list(dict.fromkeys(map(function_name, split_names(functions))))
     # A user's column may be called "op" or "par": nonterminals give way to signal names.
     taken = set(names.ordered)
     sum_, product, lagged, operator, parameter = (
@@ -81,7 +81,7 @@ def polynomial_tag(
     trees.append(f"{lagged}({operator}({DELAY}) {lagged}*)")
     named = {"η1": Tree.parse(f"{sum_}({NOISE})")}
     named.update({f"α{i}": Tree.parse(tree) for i, tree in enumerate(trees, start=1)})
-    words = [s for s in names.ordered if s in signals and s != names.noise]
+    words = [signal for signal in signals if signal != names.noise]
     return TAG(
         (sum_, product, lagged, operator, parameter),
         (*words, NOISE, PLUS, PARAMETER, TIMES, DELAY, *functions),
@@ -90,23 +90,25 @@ def polynomial_tag(
     )
 
 
-def seal(tree: Tree) -> Tree:
-    """Close every inner node but the root to adjunction, so that a tree can only grow around it."""
-    return Tree(
+def with_initial_tree(tag: TAG, tree: Tree, source: TAG) -> TAG:
+    """The grammar `tag` with its one initial tree replaced by a complete `tree` of `source`.
+
+    The tree's sums take the label of `tag`'s start symbol, and labels that are words in `tag` give
+    way. Every inner node but the root is closed to adjunction, so models only grow around it.
+    """
+    words = {*tag.terminals, *source.terminals}
+    label = {name: name + "'" * (name in words) for name in source.nonterminals}
+    label[source.start] = tag.start
+    sealed = Tree(
         tuple(
-            Node(n.label, n.depth, SEALED if i and not tree.is_leaf(i) else n.mark)
+            Node(label.get(n.label, n.label), n.depth, SEALED if i and not tree.is_leaf(i) else "")
             for i, n in enumerate(tree.nodes)
         )
     )
-
-
-def with_initial_tree(tag: TAG, tree: Tree, terminals: Iterable[str]) -> TAG:
-    """The same grammar with its one initial tree replaced by `tree`, which brings new symbols."""
-    inner = dict.fromkeys(n.label for i, n in enumerate(tree.nodes) if not tree.is_leaf(i))
     (name,) = tag.initial
     return TAG(
-        tuple(dict.fromkeys((*tag.nonterminals, *inner))),
-        tuple(dict.fromkeys((*tag.terminals, *terminals))),
+        tuple(dict.fromkeys((*tag.nonterminals, *label.values()))),
+        tuple(dict.fromkeys((*tag.terminals, *source.terminals))),
         tag.start,
-        {name: tree, **tag.auxiliary},
+        {name: sealed, **tag.auxiliary},
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -44,7 +44,7 @@ def format_address(address: Address) -> str:
     return ".".join(map(str, address)) if address else "root"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Tree:
     """An ordered labelled tree, as its nodes in pre-order.
 
@@ -182,6 +182,9 @@ class Tree:
             raise AdjoinError(f"unbalanced brackets or no node at all in '{text.strip()}'")
         return cls(tuple(nodes))
 
+    def __repr__(self) -> str:
+        return f"Tree.parse({str(self)!r})"
+
     def __str__(self) -> str:
         pieces: list[str] = []
         for i, node in enumerate(self.nodes):
@@ -309,9 +312,13 @@ class TAG:
     nonterminals: tuple[str, ...]
     terminals: tuple[str, ...]
     start: str
-    trees: Mapping[str, Tree]
+    trees: Mapping[str, Tree] = field(hash=False)
 
     def __post_init__(self) -> None:
+        # Copies, so that a grammar once checked stays what it was.
+        object.__setattr__(self, "nonterminals", tuple(self.nonterminals))
+        object.__setattr__(self, "terminals", tuple(self.terminals))
+        object.__setattr__(self, "trees", dict(self.trees))
         if found := list(self._problems()):
             shown = "".join(f"\n  - {problem}" for problem in found[:12])
             more = f"\n  - … and {len(found) - 12} more" if len(found) > 12 else ""
@@ -341,6 +348,9 @@ class TAG:
         if both:
             yield f"{_listing(both)} cannot be both terminal and nonterminal"
         for kind, symbols in (("nonterminal", self.nonterminals), ("terminal", self.terminals)):
+            for symbol in symbols:
+                if '"' in symbol or not (symbol == "" or symbol.isprintable()):
+                    yield f"the {kind} {symbol!r} contains a quote or a control character"
             repeated = sorted({s for s in symbols if symbols.count(s) > 1})
             if repeated:
                 yield f"the {kind} {_listing(repeated)} is listed more than once"

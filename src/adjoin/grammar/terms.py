@@ -66,6 +66,8 @@ Term = tuple[Atom, ...]
 
 def atom_key(atom: Atom, names: SignalNames) -> tuple[int, int, int]:
     """Canonical order of atoms: declared signal order, then lag, plain before in a function."""
+    if atom.function not in FUNCTIONS:
+        raise AdjoinError(f"unknown function '{atom.function}' of {atom.signal}")
     return names.position(atom.signal), atom.lag, _FUNCTION_ORDER[atom.function]
 
 
@@ -119,12 +121,7 @@ def exponents(term: Term) -> dict[str, float]:
     return degree
 
 
-def largest_lag(terms: Iterable[Term]) -> int:
-    """The largest lag in any of the terms, 0 if there is none."""
-    return max((atom.lag for term in terms for atom in term), default=0)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Structure:
     """A set of distinct terms in canonical order, over named signals.
 
@@ -160,7 +157,7 @@ class Structure:
     @property
     def max_lag(self) -> int:
         """The largest lag, 0 for the empty structure."""
-        return largest_lag(self.terms)
+        return max((atom.lag for term in self.terms for atom in term), default=0)
 
     @property
     def max_degree(self) -> int:
@@ -176,9 +173,12 @@ class Structure:
     @classmethod
     def parse(cls, text: str, names: SignalNames | None = None) -> Structure:
         """Read a structure, or the right-hand side of an equation whose numbers are ignored."""
-        from adjoin.grammar.equation import read_equation
+        from adjoin.grammar.parser import read_equation
 
         return read_equation(text, names).structure
+
+    def __repr__(self) -> str:
+        return f"Structure('{self}')"
 
     def __str__(self) -> str:
         from adjoin.grammar.equation import term_text

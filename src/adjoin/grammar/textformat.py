@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from adjoin.errors import AdjoinError
 from adjoin.grammar.tag import FOOT, SITE, TAG, Node, Tree, quote
@@ -58,9 +59,9 @@ def read_grammar(text: str, source: str = "grammar") -> GrammarEntries:
     singles: dict[str, str] = {}
     trees: dict[str, Tree] = {}
     for number, statement in _statements(text, source):
-        keyword, _, rest = statement.partition(" ")
+        keyword, *rest = statement.split(maxsplit=1)
         try:
-            _read_statement(keyword, rest.strip(), lists, singles, trees)
+            _read_statement(keyword, "".join(rest), lists, singles, trees)
         except AdjoinError as error:
             raise AdjoinError(f"{source}, line {number}: {error}") from None
     try:
@@ -83,7 +84,7 @@ def _statements(text: str, source: str) -> Iterator[tuple[int, str]]:
             continue
         if statement:
             yield number, statement
-        number, statement = i, bare.replace("\t", " ")
+        number, statement = i, bare
     if statement:
         yield number, statement
 
@@ -109,15 +110,18 @@ def _read_statement(
     elif keyword in lists or keyword in singles:
         raise AdjoinError(f"'{keyword}' is written a second time")
     elif keyword in _LISTS:
-        lists[keyword] = _words(rest)
+        # Commas between inputs are as good as blanks; among other symbols a comma may be a word.
+        lists[keyword] = _words(rest.replace(",", " ") if keyword == "inputs" else rest)
     elif keyword in _SINGLES:
         words = _words(rest)
         if len(words) != 1:
             raise AdjoinError(f"'{keyword}' takes one value, not {len(words)}")
         singles[keyword] = words[0]
     else:
-        known = ", ".join(("tree", *_LISTS, *_SINGLES))
-        raise AdjoinError(f"unknown keyword '{keyword}'; a line begins with one of {known}")
+        known = ("tree", *_LISTS, *_SINGLES)
+        close = get_close_matches(keyword.lower().rstrip(":="), known, n=1)
+        hint = f"did you mean '{close[0]}'?" if close else f"lines begin with {', '.join(known)}"
+        raise AdjoinError(f"unknown keyword '{keyword}'; {hint}")
 
 
 def _words(text: str) -> list[str]:
@@ -125,7 +129,7 @@ def _words(text: str) -> list[str]:
     while position < len(text):
         match = _WORD.match(text, position)
         if match is None:
-            raise AdjoinError(f"cannot read '{text[position:]}'")
+            raise AdjoinError(f"cannot read '{text[position:]}'; separate words by blanks")
         words.append(match[1] if match[1] is not None else match[2])
         position = match.end()
     return words
@@ -139,8 +143,8 @@ def _assemble(
         names = SignalNames(
             tuple(lists.get("inputs", ())), singles["output"], singles.get("noise", "e")
         )
-    elif "inputs" in lists or "noise" in singles:
-        raise AdjoinError("inputs and noise need an output; add a line 'output y'")
+    elif "inputs" in lists or {"noise", "max_lag", "max_degree"} & singles.keys():
+        raise AdjoinError("inputs, noise and bounds need an output; add a line 'output y'")
     if "start" not in singles:
         raise AdjoinError("the start symbol is missing; add a line 'start SYMBOL'")
     if not trees:
@@ -183,7 +187,7 @@ def _symbols(trees: Mapping[str, Tree], start: str) -> tuple[list[str], list[str
 
 def _whole(singles: Mapping[str, str], key: str, default: int, smallest: int) -> int:
     text = singles.get(key, str(default))
-    if not text.isdigit() or int(text) < smallest:
+    if not re.fullmatch("[0-9]{1,9}", text) or int(text) < smallest:
         raise AdjoinError(f"{key} must be a whole number of at least {smallest}, not '{text}'")
     return int(text)
 

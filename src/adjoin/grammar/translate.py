@@ -38,16 +38,17 @@ def derivation_of(structure: Structure, alphabet: Alphabet) -> Derivation:
         try:
             last = _adjoin_term(steps, last, term, alphabet)
         except AdjoinError as error:
-            raise AdjoinError(f"cannot derive the term {term_text(term)}: {error}") from None
+            which = f"the term {term_text(term)}" if term else "a constant"
+            raise AdjoinError(f"the grammar does not derive {which}: {error}") from None
     return Derivation(tuple(steps))
 
 
 def _adjoin_term(steps: list[Step], parent: int, term: Term, alphabet: Alphabet) -> int:
     """Append the steps of one term below step `parent`; return the number of its first step."""
     if not term:
-        raise AdjoinError("the grammar has no constant term; centre the signals instead")
+        raise AdjoinError("it has no tree for one; centre the signals instead")
     if len(term) > alphabet.max_degree:
-        raise AdjoinError(f"its degree {len(term)} exceeds {alphabet.max_degree}")
+        raise AdjoinError(f"its degree {len(term)} exceeds max_degree {alphabet.max_degree}")
     *others, innermost = term
     first = len(steps)
     use = alphabet.choice(innermost).term

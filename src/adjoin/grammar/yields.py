@@ -23,7 +23,7 @@ Words = Sequence[str]
 def read_atom(words: Words, names: SignalNames) -> Atom:
     """Read ``[function] {q⁻¹} signal``: one atom, each ``q⁻¹`` one sample of delay."""
     *before, last = words or ("",)
-    function = before.pop(0) if before and before[0] in FUNCTIONS else ""
+    function = before.pop(0) if before and before[0] and before[0] in FUNCTIONS else ""
     signal = names.noise if last == NOISE else last
     known = last == NOISE or last in (*names.inputs, names.output)
     if not known or any(word != DELAY for word in before):

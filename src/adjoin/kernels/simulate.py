@@ -120,22 +120,28 @@ def run_recursion(program: Program, data: Recursion, mode: int, work: Float2D) -
         \hat y(k) = f(k) + ε(k), \quad z(k) = \hat y(k)  \qquad \text{free run} \\
         \hat y(k) = f(k), \quad z(k) = y(k) - \hat y(k)  \qquad \text{one step}
 
-    with z the fed-back series. A record stops at its first sample beyond ``LIMIT``.
+    with z the fed-back series. A sample beyond ``LIMIT`` is lost, and with it the rest of its
+    record if the model feeds anything back.
 
     Mutates: data.back, data.predicted, data.diverged, work. Allocates: nothing.
     """
     drive = work[work.shape[0] - 1]
+    feeds_back = program.group[1] < program.theta.shape[0]
     for record in range(data.first.shape[0]):
         data.diverged[record] = -1
         start = data.first[record]
-        while start < data.stop[record] and data.diverged[record] < 0:
+        while start < data.stop[record]:
             stop = min(start + BLOCK, data.stop[record])
             fill_block(program, data.known, start, stop, work)
             if mode == FREE_RUN:
                 for k in range(start, stop):
                     drive[k - start] += data.noise[k]
-            data.diverged[record] = run_block(program, data, mode, start, stop, work)
-            start = stop
+            lost = run_block(program, data, mode, start, stop, work)
+            if lost >= 0 and data.diverged[record] < 0:
+                data.diverged[record] = lost
+            if lost >= 0 and feeds_back:
+                break
+            start = lost + 1 if lost >= 0 else stop
 
 
 @kernel()
@@ -168,8 +174,10 @@ def predict_ahead(
                 fill_block(program, data.known, start, stop, work)
                 lost = run_block(program, data, FREE_RUN, start, stop, work)
                 if lost >= 0:
-                    data.diverged[record] = lost
                     for k in range(lost, end):
                         data.predicted[k] = math.nan
                     break
                 start = stop
+        for k in range(last - 1, first - 1, -1):
+            if math.isnan(data.predicted[k]):
+                data.diverged[record] = k

@@ -84,7 +84,7 @@ class Recursion(NamedTuple):
     ``noise`` : (n_samples,) added to every simulated sample in free-run mode.
     ``predicted`` : (n_samples,) output of the kernel.
     ``first``, ``stop`` : (n_records,) the stretch of columns to compute in each record.
-    ``diverged`` : (n_records,) written: the first column that was not finite, or -1.
+    ``diverged`` : (n_records,) written: the first column that was lost to divergence, or -1.
     """
 
     known: Float2D

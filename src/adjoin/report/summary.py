@@ -5,7 +5,6 @@ Receives grammars and equations; each ``describe_*`` gives a dictionary, each ``
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from rich import box
@@ -15,14 +14,26 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
-from adjoin.errors import AdjoinError
-from adjoin.grammar import Alphabet, Grammar, Structure
-from adjoin.grammar.equation import read_equation, term_text
+from adjoin.errors import AdjoinError, PipeClosed
+from adjoin.grammar import Alphabet, Atom, Grammar
+from adjoin.grammar.equation import term_text
+from adjoin.grammar.parser import read_equation
 from adjoin.grammar.render import derivation_text, tree_text
-from adjoin.signals import SignalNames
 
 # More steps than this are a wall of characters, not a picture; --json still has them all.
 _MOST_LINES = 60
+
+
+class _Console(Console):
+    """A console that reports a closed pipe to the caller instead of ending the program itself."""
+
+    def on_broken_pipe(self) -> None:
+        raise PipeClosed
+
+
+def make_console(stderr: bool = False) -> Console:
+    """The one way output is set up: no colouring of numbers, long lines left to the terminal."""
+    return _Console(stderr=stderr, highlight=False, soft_wrap=True)
 
 
 def describe_grammar(grammar: Grammar) -> dict[str, Any]:
@@ -70,15 +81,17 @@ def print_grammar(console: Console, grammar: Grammar, draw_trees: bool = False) 
     console.print(f"  T = {{ {escape('  '.join(tag.terminals))} }}")
     console.print(f"  S = {escape(tag.start)}")
     roles = _roles(grammar)
-    table = Table(box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("tree", style="bold", no_wrap=True)
-    table.add_column("kind")
-    table.add_column("what it does", overflow="fold")
+    table.add_column("kind", no_wrap=True)
+    if roles:
+        table.add_column("what it does", overflow="fold")
     table.add_column("nodes", overflow="fold")
     for name, tree in {**tag.initial, **tag.auxiliary}.items():
         kind = "auxiliary" if tree.is_auxiliary else "initial"
-        table.add_row(escape(name), kind, escape(roles.get(name, "")), escape(str(tree)))
-    console.print(table)
+        role = [escape(roles.get(name, ""))] if roles else []
+        table.add_row(escape(name), kind, *role, escape(str(tree)))
+    console.print(table, soft_wrap=False)
     if draw_trees:
         console.print(
             Columns(
@@ -90,19 +103,22 @@ def print_grammar(console: Console, grammar: Grammar, draw_trees: bool = False) 
     if not facts["usable"]:
         console.print(f"[yellow]not for the samplers:[/yellow] {escape(facts['reason'])}")
         return
-    spans = ", ".join(_span(choice) for choice in facts["alphabet"])
-    console.print(f"alphabet: {escape(spans)}; up to {facts['max_degree']} factors in a term")
+    console.print(
+        f"alphabet: {escape(_spans(facts))}; up to {facts['max_degree']} factors in a term"
+    )
     console.print(f"in all [bold]{facts['n_terms']:,}[/bold] different terms")
     if facts["fixed"]:
         console.print(f"fixed in every model: {escape(' + '.join(facts['fixed']))}")
 
 
-def _span(choice: dict[str, Any]) -> str:
-    first, last = choice["min_lag"], choice["max_lag"]
-    signal = choice["signal"]
-    lags = f"{signal}(k-{first})" if first else f"{signal}(k)"
-    text = f"{lags} … {signal}(k-{last})" if last > first else lags
-    return f"{choice['function']} of {text}" if choice["function"] else text
+def _spans(facts: dict[str, Any]) -> str:
+    """The atoms of a described alphabet: ``u(k) … u(k-10), y(k-1) … y(k-10)``."""
+    spans = []
+    for choice in facts["alphabet"]:
+        ends = dict.fromkeys((choice["min_lag"], choice["max_lag"]))
+        atoms = [term_text((Atom(choice["signal"], lag, choice["function"]),)) for lag in ends]
+        spans.append(" … ".join(atoms))
+    return ", ".join(spans)
 
 
 def _roles(grammar: Grammar) -> dict[str, str]:
@@ -111,14 +127,10 @@ def _roles(grammar: Grammar) -> dict[str, str]:
         alphabet: Alphabet = grammar.alphabet
     except AdjoinError:
         return {}
-    output = alphabet.names.output
-    start = f"{alphabet.fixed} + {alphabet.names.noise}(k)" if alphabet.fixed else ""
-    roles = {alphabet.initial: f"{output}(k) = {start or alphabet.names.noise + '(k)'}"}
+    fixed = f"{alphabet.fixed} + " if alphabet.fixed else ""
+    roles = {alphabet.initial: f"{alphabet.names.output}(k) = {fixed}{alphabet.names.noise}(k)"}
     for choice in alphabet.choices:
-        atom = Structure(
-            (((choice.signal, choice.min_lag, choice.function),),),  # type: ignore[arg-type]
-            alphabet.names,
-        )
+        atom = term_text((Atom(choice.signal, choice.min_lag, choice.function),))
         roles[choice.term.tree] = f"adds a term that starts with {atom}"
         if choice.factor:
             roles[choice.factor.tree] = f"multiplies a term by {atom}"
@@ -129,82 +141,94 @@ def _roles(grammar: Grammar) -> dict[str, str]:
 
 def print_check(console: Console, facts: dict[str, Any], file: str) -> None:
     """Say that a grammar file is right, and whether the samplers can use it."""
-    n_initial, n_auxiliary = len(facts["initial"]), len(facts["auxiliary"])
     console.print(
         f"[green]✓[/green] {escape(file)} is a tree-adjoining grammar:"
-        f" {n_initial} initial and {n_auxiliary} auxiliary trees"
+        f" {len(facts['initial'])} initial and {len(facts['auxiliary'])} auxiliary trees"
     )
     samplers = facts["samplers"]
     if samplers["usable"]:
-        spans = ", ".join(_span(choice) for choice in samplers["alphabet"])
-        console.print(f"[green]✓[/green] the samplers can use it: {escape(spans)}")
+        console.print(f"[green]✓[/green] the samplers can use it: {escape(_spans(samplers))}")
         console.print(f"  {samplers['n_terms']:,} different terms")
     else:
         console.print(f"[yellow]–[/yellow] not for the samplers: {escape(samplers['reason'])}")
 
 
 def describe_equation(
-    text: str, grammar: Grammar | None = None, inputs: Sequence[str] | None = None
+    text: str, grammar: Grammar | None = None, inputs: str | None = None
 ) -> dict[str, Any]:
-    """An equation in canonical form, with its trees in `grammar` (default: the smallest)."""
-    equation = read_equation(text)
-    if inputs is not None:
-        names = equation.structure.names
-        equation = read_equation(text, SignalNames(tuple(inputs), names.output, names.noise))
-    structure = equation.structure
-    grammar = grammar or Grammar.smallest(structure)
-    derived = grammar.derive(structure)
-    names = structure.names
-    return {
+    """An equation in canonical form, with its trees in `grammar` (default: the smallest).
+
+    Where the grammar does not derive it, as with a constant term, ``trees`` is null and
+    ``no_trees`` says why.
+    """
+    equation = read_equation(text, inputs=inputs)
+    structure, names = equation.structure, equation.structure.names
+    facts: dict[str, Any] = {
         "equation": str(equation),
         "structure": str(structure),
         "terms": [
-            {"term": term_text(term), "coefficient": value, "degree": len(term)}
-            for term, value in zip(structure, equation.theta, strict=True)
+            {
+                "term": term_text(term),
+                "coefficient": None if any(p.constants for p in parts) else parts[0].value,
+                "degree": len(term),
+            }
+            for term, parts in zip(structure, equation.coefficients, strict=True)
         ],
         "inputs": list(names.inputs),
         "output": names.output,
-        "constants_without_value": list(equation.unvalued),
+        "constants": list(equation.constants),
         "max_lag": structure.max_lag,
         "max_degree": structure.max_degree,
         "latex": equation.latex(),
+        "trees": None,
+        "no_trees": None,
+    }
+    try:
+        derived = (grammar or Grammar.smallest(structure)).derive(structure)
+    except AdjoinError as error:
+        return {**facts, "no_trees": str(error)}
+    facts["trees"] = {
         "yield": derived.sentence,
         "derived_tree": str(derived.tree),
         "derivation": [step._asdict() for step in derived.derivation.steps],
         "drawings": {
             "derivation": derivation_text(derived.derivation),
-            "derived_tree": tree_text(derived.tree),
+            "derived tree": tree_text(derived.tree),
         },
     }
+    return facts
 
 
-def print_equation(console: Console, facts: dict[str, Any]) -> None:
+def print_equation(
+    console: Console,
+    facts: dict[str, Any],
+    trees: tuple[str, ...] = ("derivation", "derived tree"),
+) -> None:
     """Show an equation in canonical form and its trees."""
+    n_terms = len(facts["terms"])
     rows = {
         "equation": facts["equation"],
         "structure": facts["structure"],
         "signals": f"inputs {', '.join(facts['inputs']) or '(none)'}; output {facts['output']}",
-        "size": f"{len(facts['terms'])} terms, degree up to {facts['max_degree']},"
+        "size": f"{n_terms} term{'' if n_terms == 1 else 's'}, degree up to {facts['max_degree']},"
         f" lag up to {facts['max_lag']}",
         "LaTeX": facts["latex"],
-        "yield": facts["yield"],
     }
-    if facts["constants_without_value"]:
-        rows["named"] = f"{', '.join(facts['constants_without_value'])} (no value given)"
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
+    if facts["constants"]:
+        rows["constants"] = f"{', '.join(facts['constants'])} (no value given)"
+    if facts["trees"]:
+        rows["yield"] = facts["trees"]["yield"]
+    else:
+        rows["no trees"] = facts["no_trees"]
     for name, value in rows.items():
-        table.add_row(name, escape(value))
-    console.print(table)
-    panels = [
-        Panel(escape(_clip(drawing)), title=title, expand=False)
-        for title, drawing in (
-            ("derivation tree", facts["drawings"]["derivation"]),
-            ("derived tree", facts["drawings"]["derived_tree"]),
+        console.print(f"[bold]{name:11}[/bold]{escape(value)}")
+    if facts["trees"]:
+        drawings = facts["trees"]["drawings"]
+        console.print(
+            Columns(
+                Panel(escape(_clip(drawings[title])), title=title, expand=False) for title in trees
+            )
         )
-    ]
-    console.print(Columns(panels))
 
 
 def _clip(drawing: str) -> str:

@@ -13,14 +13,16 @@ from statistics import median
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from adjoin.errors import AdjoinError
 from adjoin.grammar.derivation import Derivation, DerivedTree
 from adjoin.grammar.grammar import Grammar
 from adjoin.grammar.tag import FOOT, SITE, TAG, Tree, format_address
 
-# Okabe and Ito's colours, distinguishable with any colour vision; the first is for the skeleton.
-_COLOURS = ("#333333", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+# After Okabe and Ito, distinguishable with any colour vision, darkened to be read as text on white.
+_SKELETON = "#333333"
+_COLOURS = ("#0072B2", "#D55E00", "#00805E", "#A6508A", "#8A6D00", "#2C6E91", "#B03A2E", "#5B4BA2")
 _FAINT = "#B8BEC6"
 _FORMATS = (".svg", ".png", ".pdf")
 
@@ -40,7 +42,7 @@ def plot_tree(tree: Tree, ax: Axes, title: str = "", origin: Sequence[int] | Non
     above: list[int] = []
     for i, node in enumerate(tree.nodes):
         del above[node.depth :]
-        colour = _COLOURS[origin[i] % len(_COLOURS)] if origin is not None else _COLOURS[0]
+        colour = _colour(origin[i] if origin is not None else 0)
         if above:
             _line(ax, (x[above[-1]], -tree.nodes[above[-1]].depth), (x[i], -node.depth))
         is_word = tree.is_leaf(i) and node.mark not in (FOOT, SITE)
@@ -74,15 +76,22 @@ def plot_derivation(
             start, end = (x[step.parent], -depths[step.parent]), (x[i], -depths[i])
             _line(ax, start, end, "--" if is_site else "-")
             ax.text(
-                x[i] + 0.15,
-                -depths[i] + 0.36,
+                0.35 * start[0] + 0.65 * end[0],
+                0.35 * start[1] + 0.65 * end[1],
                 addresses[i],
-                fontsize=7,
+                fontsize=6.5,
                 color="#6B7280",
-                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
+                ha="center",
+                va="center",
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
             )
-        _label(ax, x[i], -depths[i], step.tree, _COLOURS[group[i] % len(_COLOURS)], True)
+        _label(ax, x[i], -depths[i], step.tree, _colour(group[i]), True)
     return _finish(ax, x, max(depths), title)
+
+
+def _colour(group: int) -> str:
+    """Grey for the initial tree, number 0; then a colour for each term, in turn."""
+    return _COLOURS[(group - 1) % len(_COLOURS)] if group else _SKELETON
 
 
 def term_colours(derivation: Derivation) -> list[int]:
@@ -107,19 +116,23 @@ def term_colours(derivation: Derivation) -> list[int]:
 def figure_grammar(grammar: Grammar) -> Figure:
     """All elementary trees of a grammar, initial trees first."""
     trees = {**grammar.tag.initial, **grammar.tag.auxiliary}
-    n_columns = min(len(trees), 3)
+    n_columns = min(len(trees), 3 if len(trees) <= 9 else 5)
     n_rows = math.ceil(len(trees) / n_columns)
-    deepest = max(node.depth for tree in trees.values() for node in tree.nodes)
-    figure = Figure(
-        figsize=(3.9 * n_columns, (0.62 * deepest + 1.2) * n_rows), layout="constrained"
-    )
-    axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
+    depths = [max(node.depth for node in tree.nodes) for tree in trees.values()]
+    heights = [max(depths[row * n_columns : (row + 1) * n_columns]) + 1.6 for row in range(n_rows)]
+    figure = Figure(figsize=(3.7 * n_columns, 0.62 * sum(heights)), layout=_layout())
+    axes = figure.subplots(n_rows, n_columns, squeeze=False, height_ratios=heights).ravel()
     for ax, (name, tree) in zip(axes, trees.items(), strict=False):
         kind = "auxiliary" if tree.is_auxiliary else "initial"
         plot_tree(tree, ax, f"{name}  ({kind})")
     for ax in axes[len(trees) :]:
         ax.set_axis_off()
-    _same_scale(list(axes[: len(trees)]), share_depth=True)
+    used = list(axes[: len(trees)])
+    _same_width(used)
+    for row in range(0, len(used), n_columns):
+        deepest = min(ax.get_ylim()[0] for ax in used[row : row + n_columns])
+        for ax in used[row : row + n_columns]:
+            ax.set_ylim(deepest, 0.5)
     return figure
 
 
@@ -129,11 +142,11 @@ def figure_derived(derived: DerivedTree, tag: TAG, title: str = "") -> Figure:
     group = term_colours(derivation)
     tree_depth = max(node.depth for node in tree.nodes) + 1
     step_depth = max(derivation.depths) + 1
-    figure = Figure(layout="constrained")
+    figure = Figure(layout=_layout())
     upper, lower = figure.subplots(2, 1, height_ratios=(tree_depth, step_depth))
     plot_tree(tree, upper, "derived tree", [group[step] for step in derived.origin])
     plot_derivation(derivation, lower, tag, "derivation tree")
-    _same_scale([upper, lower], share_depth=False)
+    _same_width([upper, lower])
     # Wider than 60 inches no viewer shows it; the picture is then better split by its reader.
     width = min(max(7.0, 0.5 * _width(upper)), 60.0)
     figure.set_size_inches(width, 0.5 * (tree_depth + step_depth) + 1.6)
@@ -145,6 +158,8 @@ def figure_derived(derived: DerivedTree, tag: TAG, title: str = "") -> Figure:
 def save_figure(figure: Figure, path: str | Path) -> None:
     """Write a figure as SVG, PNG or PDF, by the ending of the path."""
     target = Path(path)
+    if not target.parent.is_dir():
+        raise AdjoinError(f"the folder '{target.parent}' for the picture does not exist")
     if target.suffix.lower() not in _FORMATS:
         raise AdjoinError(f"'{target.name}' must end in one of {', '.join(_FORMATS)}")
     try:
@@ -227,12 +242,13 @@ def _width(ax: Axes) -> float:
     return right - left
 
 
-def _same_scale(axes: Sequence[Axes], share_depth: bool) -> None:
-    """Widen all axes to the widest, and deepen them to the deepest, so that trees look alike."""
+def _same_width(axes: Sequence[Axes]) -> None:
+    """Widen all axes to the widest, so that labels are equally far apart everywhere."""
     width = max(map(_width, axes))
-    depth = min(ax.get_ylim()[0] for ax in axes)
     for ax in axes:
         middle = sum(ax.get_xlim()) / 2
         ax.set_xlim(middle - width / 2, middle + width / 2)
-        if share_depth:
-            ax.set_ylim(depth, 0.5)
+
+
+def _layout() -> ConstrainedLayoutEngine:
+    return ConstrainedLayoutEngine(w_pad=0.15, h_pad=0.15)
