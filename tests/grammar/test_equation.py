@@ -58,6 +58,7 @@ def test_equal_structures_print_equally(structure: Structure, random) -> None:
         ("y(k) = 0", "y(k) = 0"),
         ("y(k) = -u(k) - 1", "y(k) = -1.0 - u(k)"),
         ("y(k) = 1.5", "y(k) = 1.5"),
+        ("y(k) = 0.0", "y(k) = 0.0"),
         ("F(k) = abs(u(k))*u(k)", "F(k) = u(k)*abs(u(k))"),
         ("y(k) = sqrt(abs(u(k-1)))^2", "y(k) = sqrt(abs(u(k-1)))^2"),
         ("y(k) = sqrtabs(u(k-1))", "y(k) = sqrt(abs(u(k-1)))"),
@@ -67,6 +68,12 @@ def test_equal_structures_print_equally(structure: Structure, random) -> None:
 )
 def test_canonical_form(written: str, canonical: str) -> None:
     assert Model.parse(written).equation == canonical
+
+
+def test_a_constant_of_zero_is_not_the_empty_structure() -> None:
+    model = Model.parse("y(k) = 0.0")
+    assert len(model.structure) == 1
+    assert Model.parse(model.format(3)) == model
 
 
 def test_inputs_are_ordered_as_declared_and_else_as_they_appear() -> None:

@@ -167,6 +167,8 @@ def _signed_sum(
         number = repr(abs(float(value))) if digits is None else f"{abs(value):.{digits}g}"
         if others:
             number = number.removesuffix(".0")
+        elif number == "0":
+            number = "0.0"  # a constant; a lone 0 is the empty structure
         if latex:
             number = _tidy_exponent(number)
         factors = others if others and number == "1" else [number, *others]

@@ -76,8 +76,8 @@ def plot_derivation(
             start, end = (x[step.parent], -depths[step.parent]), (x[i], -depths[i])
             _line(ax, start, end, "--" if is_site else "-")
             ax.text(
-                0.35 * start[0] + 0.65 * end[0],
-                0.35 * start[1] + 0.65 * end[1],
+                (start[0] + end[0]) / 2,
+                (start[1] + end[1]) / 2,
                 addresses[i],
                 fontsize=6.5,
                 color="#6B7280",
