@@ -63,7 +63,7 @@ def main() -> None:
     )
     kernel = best_of(50, run_recursion, program, data, FREE_RUN, room)
     whole = best_of(20, model.simulate, u, seed)
-    plain = best_of(2, plain_free_run, model, u.tolist(), seed.tolist())
+    plain = best_of(5, plain_free_run, model, u.tolist(), seed.tolist())
     agreement = np.max(np.abs(compiled - plain_free_run(model, u.tolist(), seed.tolist())))
 
     print(f"free run of {len(model.theta)} terms, degree {model.structure.max_degree},")

@@ -191,11 +191,12 @@ class _Layout:
         known_row = {row: i for i, row in enumerate(self.known_rows)}
         back_row = {row: i for i, row in enumerate(self.back_rows)}
         known = [atom for part in parts for atom in part.known]
-        max_degree = max((len(part.back) for part in parts), default=0)
-        offset = np.zeros((len(parts), max(max_degree, 1)), dtype=np.int64)
+        # At least 3, so that the kernel's loops for degrees 1 to 3 always find their bounds.
+        max_degree = max([3, *(len(part.back) for part in parts)])
+        offset = np.zeros((max_degree, len(parts)), dtype=np.int64)
         for j, part in enumerate(parts):
             for i, a in enumerate(part.back):
-                offset[j, i] = back_row[a.signal, a.function] * n_samples - a.lag
+                offset[i, j] = back_row[a.signal, a.function] * n_samples - a.lag
         ends = np.searchsorted([part.group() for part in parts], np.arange(1, 2 * max_degree + 2))
         return Program(
             theta=np.array([part.theta for part in parts], dtype=np.float64),

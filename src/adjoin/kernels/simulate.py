@@ -66,41 +66,41 @@ def run_block(
 ) -> int:
     """Run the recursion through one block; return the column where it diverged, or -1.
 
-    Indices are cast to unsigned because a signed one costs a test for counting from the end.
+    Indices are unsigned because a signed one costs a test for counting from the end.
 
     Mutates: data.back, data.predicted. Allocates: nothing.
     """
     theta, offset, group = program.theta, program.back_offset, program.group
     function, back, n_samples = program.back_function, data.back, data.predicted.shape[0]
-    max_degree = group.shape[0] // 2 - 1
+    first, second, third = offset[0], offset[1], offset[2]
+    linear, linear_mixed, square = np.uintp(group[1]), np.uintp(group[2]), np.uintp(group[3])
+    square_mixed, cubic, cubic_mixed = np.uintp(group[4]), np.uintp(group[5]), np.uintp(group[6])
+    higher = np.uintp(group[7])
     drive = work[work.shape[0] - 1]
     for k in range(start, stop):
-        i = k - start
+        i = np.uintp(k - start)
         total = drive[i]
-        if max_degree >= 1:
-            for j in range(group[1], group[2]):
-                total += theta[j] * back[np.uintp(k + offset[j, 0])]
-            for j in range(group[2], group[3]):
-                total += work[j, i] * back[np.uintp(k + offset[j, 0])]
-        if max_degree >= 2:
-            for j in range(group[3], group[4]):
-                x0, x1 = back[np.uintp(k + offset[j, 0])], back[np.uintp(k + offset[j, 1])]
-                total += theta[j] * x0 * x1
-            for j in range(group[4], group[5]):
-                x0, x1 = back[np.uintp(k + offset[j, 0])], back[np.uintp(k + offset[j, 1])]
-                total += work[j, i] * x0 * x1
-        if max_degree >= 3:
-            for j in range(group[5], group[6]):
-                x0, x1 = back[np.uintp(k + offset[j, 0])], back[np.uintp(k + offset[j, 1])]
-                total += theta[j] * x0 * x1 * back[np.uintp(k + offset[j, 2])]
-            for j in range(group[6], group[7]):
-                x0, x1 = back[np.uintp(k + offset[j, 0])], back[np.uintp(k + offset[j, 1])]
-                total += work[j, i] * x0 * x1 * back[np.uintp(k + offset[j, 2])]
-        for degree in range(4, max_degree + 1):
+        for j in range(linear, linear_mixed):
+            total += theta[j] * back[np.uintp(k + first[j])]
+        for j in range(linear_mixed, square):
+            total += work[j, i] * back[np.uintp(k + first[j])]
+        for j in range(square, square_mixed):
+            x0, x1 = back[np.uintp(k + first[j])], back[np.uintp(k + second[j])]
+            total += theta[j] * x0 * x1
+        for j in range(square_mixed, cubic):
+            x0, x1 = back[np.uintp(k + first[j])], back[np.uintp(k + second[j])]
+            total += work[j, i] * x0 * x1
+        for j in range(cubic, cubic_mixed):
+            x0, x1 = back[np.uintp(k + first[j])], back[np.uintp(k + second[j])]
+            total += theta[j] * x0 * x1 * back[np.uintp(k + third[j])]
+        for j in range(cubic_mixed, higher):
+            x0, x1 = back[np.uintp(k + first[j])], back[np.uintp(k + second[j])]
+            total += work[j, i] * x0 * x1 * back[np.uintp(k + third[j])]
+        for degree in range(4, offset.shape[0] + 1):
             for j in range(group[2 * degree - 1], group[2 * degree + 1]):
                 product = theta[j] if j < group[2 * degree] else work[j, i]
                 for a in range(degree):
-                    product *= back[np.uintp(k + offset[j, a])]
+                    product *= back[np.uintp(k + offset[a, j])]
                 total += product
         if not abs(total) <= LIMIT:
             return k

@@ -57,9 +57,10 @@ class Program(NamedTuple):
     ``known_start`` : (n_terms + 1,) the known atoms of term ``j`` are ``known_start[j]`` up to
     ``known_start[j + 1]``.
     ``known_row``, ``known_lag`` : (n_known_atoms,).
-    ``back_offset`` : (n_terms, max fed-back degree) a fed-back atom of row r and lag l, as
-    ``r * n_samples - l``: at time k it is ``back[k + offset]``.
-    ``group`` : (2 * max fed-back degree + 2,) ends of the groups: terms without fed-back atoms are
+    ``back_offset`` : (D, n_terms) with D the largest number of fed-back atoms, at least 3: atom
+    number a of term j, of row r and lag l, as ``r * n_samples - l``: at time k it is
+    ``back[k + back_offset[a, j]]``.
+    ``group`` : (2 * D + 2,) ends of the groups: terms without fed-back atoms are
     ``group[0]`` up to ``group[1]``; with d of them, the pure are ``group[2d - 1]`` up to
     ``group[2d]`` and the mixed ``group[2d]`` up to ``group[2d + 1]``.
     ``back_function`` : (n_back_rows,) function code of each fed-back row.
