@@ -9,23 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.command import run
 
 from adjoin import Grammar, __version__
 
 EQUATION = "y(k) = 0.3*y(k-1) + 0.5*u(k-1) - 0.3*u(k-5)^3"
-
-
-def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "adjoin.cli", *arguments],
-        capture_output=True,
-        check=False,
-        text=True,
-        encoding="utf-8",
-        cwd=cwd,
-        timeout=300,
-        env={**os.environ, "COLUMNS": "100", "PYTHONUTF8": "1"},
-    )
 
 
 def run_json(*arguments: str) -> dict:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import doctest
 import importlib
-import os
 import pkgutil
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from tests.command import run
 
 import adjoin
 from adjoin import Grammar
@@ -85,15 +83,7 @@ def test_commands(page: str, command: str, output: str, tmp_path: Path) -> None:
         return
     assert program == "adjoin", page
     Grammar.narx().write(tmp_path / "my.tag")
-    done = subprocess.run(
-        [sys.executable, "-m", "adjoin.cli", *arguments],
-        capture_output=True,
-        check=False,
-        text=True,
-        encoding="utf-8",
-        cwd=tmp_path,
-        env={**os.environ, "COLUMNS": "100", "PYTHONUTF8": "1"},
-    )
+    done = run(*arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     if output:
         assert doctest.OutputChecker().check_output(output, done.stdout, OPTIONS), done.stdout
