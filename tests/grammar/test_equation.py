@@ -157,7 +157,7 @@ def test_named_coefficients_take_values() -> None:
     [
         ({"text": None}, "an equation is text, not NoneType"),
         ({"text": "y(k) = a*u(k)", "constants": {"a": "x"}}, "constant 'a' must be a number"),
-        ({"text": "y(k) = u(k)", "inputs": 3}, "."),
+        ({"text": "y(k) = u(k)", "inputs": 3}, "3 is not a name"),
         ({"text": "y(k) = w(k)", "inputs": "u,v"}, "uses 'w', which is not among the inputs u, v"),
         ({"text": "y(k) = u(k)", "constants": {"a": 1}}, "has no constant 'a'"),
         ({"text": "y(k) = a*u(k)", "constants": {"a": 1, "u": 1}}, "no constant 'u'"),

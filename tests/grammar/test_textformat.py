@@ -9,6 +9,8 @@ from hypothesis import given
 from tests.strategies import grammars
 
 from adjoin import AdjoinError, Grammar
+from adjoin.grammar import TAG, Tree
+from adjoin.signals import SignalNames
 
 
 @given(grammars())
@@ -49,6 +51,13 @@ def test_odd_spellings_read_back() -> None:
     assert [choice.signal for choice in grammar.alphabet.choices] == ["theta", "eps"]
     assert Grammar.from_text(grammar.to_text()) == grammar
     assert "noise        w" in grammar.to_text()
+
+
+def test_a_grammar_made_in_python_may_not_use_the_spellings_as_labels() -> None:
+    tag = TAG(("S",), ("theta",), "S", {"a": Tree.parse("S(theta)")})
+    assert Grammar(tag).name == "grammar"  # no dynamics, so a word like any other
+    with pytest.raises(AdjoinError, match="'theta' is how the text format spells θ"):
+        Grammar(tag, SignalNames())
 
 
 def test_the_noise_may_be_written_by_its_name() -> None:

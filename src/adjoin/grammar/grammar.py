@@ -23,6 +23,7 @@ from adjoin.grammar.terms import Structure
 from adjoin.grammar.textformat import (
     DEFAULT_MAX_DEGREE,
     DEFAULT_MAX_LAG,
+    SPELLINGS,
     GrammarEntries,
     read_grammar,
     write_grammar,
@@ -67,18 +68,18 @@ class Grammar:
                 raise AdjoinError(
                     f"{bound} must be a whole number of at least {smallest}, not {value!r}"
                 )
-
         if self.names is not None:
-            odd = {"theta", "times", "eps", "q^-1"} - set(self.names.ordered)
-            if clash := odd & {*self.tag.nonterminals, *self.tag.terminals}:
+            self._check_words(self.names)
+
+    def _check_words(self, names: SignalNames) -> None:
+        for label in (*self.tag.nonterminals, *self.tag.terminals):
+            if label in SPELLINGS and label not in names.ordered:
                 raise AdjoinError(
-                    f"'{min(clash)}' is how the text format spells a symbol; use the symbol itself,"
-                    " one of θ, ×, ε, q⁻¹, or another label"
+                    f"'{label}' is how the text format spells {SPELLINGS[label]}; use the symbol"
+                    " itself, or another label"
                 )
-        delayed = {self.names.output, NOISE} if self.names else set()
-        if self.max_lag == 0 and any(
-            word in delayed for tree in self.tag.auxiliary.values() for word in tree.words
-        ):
+        words = {word for tree in self.tag.auxiliary.values() for word in tree.words}
+        if self.max_lag == 0 and words & {names.output, NOISE}:
             raise AdjoinError("past outputs or noise need a max_lag of at least 1, not 0")
 
     def __repr__(self) -> str:
@@ -182,13 +183,12 @@ class Grammar:
     @classmethod
     def from_text(cls, text: str, source: str = "grammar") -> Self:
         """Read the text format of ``docs/grammar.md``."""
-        entries = read_grammar(text, source)
-        return cls(entries.tag, entries.names, entries.max_lag, entries.max_degree, entries.name)
+        return cls(*read_grammar(text, source))
 
     def to_text(self) -> str:
         """Write the text format; `from_text` reads it back to an equal grammar."""
         return write_grammar(
-            GrammarEntries(self.name, self.tag, self.names, self.max_lag, self.max_degree)
+            GrammarEntries(self.tag, self.names, self.max_lag, self.max_degree, self.name)
         )
 
     @classmethod

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import NamedTuple
 
 from adjoin.errors import AdjoinError
 from adjoin.grammar.tag import FOOT, SITE, TAG, Node, Tree, quote
@@ -28,21 +28,20 @@ DEFAULT_MAX_LAG = 10
 DEFAULT_MAX_DEGREE = 4
 
 # What one can type for a symbol that is not on the keyboard.
-_SPELLINGS = {"theta": PARAMETER, "times": TIMES, "q^-1": DELAY, "eps": NOISE}
+SPELLINGS = {"theta": PARAMETER, "times": TIMES, "q^-1": DELAY, "eps": NOISE}
 _LISTS = ("nonterminals", "terminals", "inputs")
 _SINGLES = ("name", "start", "output", "noise", "max_lag", "max_degree")
 _WORD = re.compile(r'\s*(?:"([^"]*)"|([^\s()"=#]+))')
 
 
-@dataclass(frozen=True)
-class GrammarEntries:
-    """What a grammar file says: the arguments of a `Grammar`."""
+class GrammarEntries(NamedTuple):
+    """What a grammar file says: the arguments of a `Grammar`, in its order."""
 
-    name: str
     tag: TAG
     names: SignalNames | None
     max_lag: int
     max_degree: int
+    name: str
 
 
 def read_grammar(text: str, source: str = "grammar") -> GrammarEntries:
@@ -150,7 +149,7 @@ def _assemble(
     if not trees:
         raise AdjoinError("there are no trees; add lines 'tree NAME = label(child ...)'")
     if names is not None:
-        spelling = {k: v for k, v in _SPELLINGS.items() if k not in names.ordered}
+        spelling = {k: v for k, v in SPELLINGS.items() if k not in names.ordered}
         spelling[names.noise] = NOISE
         trees = {name: _respell(tree, spelling) for name, tree in trees.items()}
         lists = {key: [spelling.get(w, w) for w in words] for key, words in lists.items()}
@@ -162,11 +161,11 @@ def _assemble(
         trees,
     )
     return GrammarEntries(
-        singles.get("name", "grammar"),
         tag,
         names,
         _whole(singles, "max_lag", DEFAULT_MAX_LAG, smallest=0),
         _whole(singles, "max_degree", DEFAULT_MAX_DEGREE, smallest=1),
+        singles.get("name", "grammar"),
     )
 
 
