@@ -32,7 +32,7 @@ def apply_function(code: int, value: float) -> float:
     return value
 
 
-@kernel()
+@kernel(entry=True)
 def fill_function(code: int, source: Float1D, target: Float1D) -> None:
     """target[k] = f(source[k]).
 

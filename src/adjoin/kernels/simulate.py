@@ -112,7 +112,7 @@ def run_block(
     return -1
 
 
-@kernel()
+@kernel(entry=True)
 def run_recursion(program: Program, data: Recursion, mode: int, work: Float2D) -> None:
     r"""Free run or one-step prediction over all records.
 
@@ -144,7 +144,7 @@ def run_recursion(program: Program, data: Recursion, mode: int, work: Float2D) -
             start = lost + 1 if lost >= 0 else stop
 
 
-@kernel()
+@kernel(entry=True)
 def predict_ahead(
     program: Program, data: Recursion, steps: int, noise_row: int, work: Float2D
 ) -> None:

@@ -1,0 +1,290 @@
+"""The one-step-ahead engine: conjugate reversible-jump chains (the paper's Approach 1).
+
+Receives data, grammar, prior and moves; runs ``kernels/osa.py`` on its own workspace and table, and
+gives traces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from adjoin.errors import AdjoinError
+from adjoin.grammar.alphabet import Alphabet
+from adjoin.grammar.encoding import Encoding
+from adjoin.kernels.gram import ROWS, rehash
+from adjoin.kernels.osa import run_osa
+from adjoin.kernels.state import (
+    Chain,
+    Fit,
+    GramTable,
+    Regression,
+    Rules,
+    Target,
+    Trace,
+    Work,
+)
+from adjoin.moves import Moves
+from adjoin.prior import STANDARD, Prior, draw_prior_terms
+from adjoin.regression import lay_out
+from adjoin.signals import Dataset
+from adjoin.traces import ChainTrace, TraceLog, make_buffer
+
+MAX_TERMS = 256
+"""More terms than any posterior here has had; the chain counts when it is turned away by it."""
+
+_FIRST_CAPACITY = 256
+
+
+@dataclass(frozen=True, eq=False)
+class OsaEngine:
+    """The posterior of structures, coefficients and noise given one-step-ahead residuals.
+
+    Parameters
+    ----------
+    data : Dataset
+        In model units (scaled, if the prior says so).
+    alphabet : Alphabet
+        What structures are made of; its fixed terms are in all of them.
+    prior : Prior
+    moves : Moves
+    power : float
+        w, to which the likelihood is raised; 0 samples the prior.
+    thin : int
+        Every which sample is recorded.
+    table_bytes : int
+        Most memory that one chain's table of inner products may take. Results do not depend on it.
+    """
+
+    data: Dataset
+    alphabet: Alphabet
+    prior: Prior = field(default_factory=Prior)
+    moves: Moves = field(default_factory=Moves)
+    power: float = 1.0
+    thin: int = 1
+    table_bytes: int = 128 * 2**20
+    encoding: Encoding = field(init=False)
+    regression: Regression = field(init=False)
+    rules: Rules = field(init=False)
+
+    def __post_init__(self) -> None:
+        encoding = Encoding(self.alphabet)
+        object.__setattr__(self, "encoding", encoding)
+        regression = lay_out(self.data, encoding, is_off=self.power == 0.0)
+        object.__setattr__(self, "regression", regression)
+        prior, variance = self.prior, self.output_variance
+        relative = variance if prior.units == STANDARD else 1.0
+        target = Target(
+            noise_shape=float(prior.noise_shape),
+            noise_scale=float(prior.noise_scale) * relative,
+            power=float(self.power),
+            coefficient_shape=float(prior.coefficient_shape or 0.0),
+            coefficient_scale=float(prior.coefficient_scale or 0.0),
+            thin=int(self.thin),
+        )
+        rules = Rules(prior.table(encoding), self.moves.table(encoding), target)
+        object.__setattr__(self, "rules", rules)
+
+    @property
+    def output_variance(self) -> float:
+        """Variance of the output in model units; 1 for a constant one."""
+        outputs = np.concatenate([record.output for record in self.data.records])
+        return float(np.var(outputs)) or 1.0
+
+    @property
+    def capacity(self) -> int:
+        """How many terms a structure may have."""
+        return min(self.alphabet.n_terms, MAX_TERMS) + len(self.alphabet.fixed)
+
+    def start(self, seed: np.random.SeedSequence | int) -> OsaChain:
+        """A chain at the fixed terms and one term drawn from the prior, noise at output scale."""
+        rng = np.random.Generator(np.random.PCG64(seed))
+        n, degree = self.capacity, self.encoding.max_degree
+        state = Chain(
+            atom=np.full((n, degree), -1, dtype=np.int64),
+            degree=np.zeros(n, dtype=np.int64),
+            key=np.zeros(n, dtype=np.int64),
+            theta=np.zeros(n),
+            variance=np.array([self.output_variance, float(self.prior.coefficient_sd) ** 2]),
+            count=np.zeros(2, dtype=np.int64),
+        )
+        fixed = self.alphabet.fixed.terms
+        ((first, _),) = draw_prior_terms(rng, self.encoding, self.rules.prior, 1)
+        for i, term in enumerate(fixed if first in fixed else (*fixed, first)):
+            state.atom[i, : len(term)] = [self.encoding.number[atom] for atom in term]
+            state.degree[i] = len(term)
+            state.key[i] = self.encoding.key(term)
+            state.count[0] += 1
+        return OsaChain(self, state, rng)
+
+    def resume(self, packed: Mapping[str, np.ndarray]) -> OsaChain:
+        """A chain from what `OsaChain.pack` gave; it continues bit for bit."""
+        rng = np.random.Generator(np.random.PCG64())
+        rng.bit_generator.state = _unpack_generator(packed["generator"])
+        state = Chain(**{name: packed[name].copy() for name in Chain._fields})
+        chain = OsaChain(self, state, rng)
+        chain.buffer.move[:] = packed["move"]
+        chain.buffer.trouble[:] = packed["trouble"]
+        return chain
+
+
+class OsaChain:
+    """One chain: its state, its generator, and the caches it works with."""
+
+    def __init__(self, engine: OsaEngine, state: Chain, rng: np.random.Generator) -> None:
+        self.engine, self.state, self.rng = engine, state, rng
+        self.n_start = int(state.count[1])
+        self.buffer: Trace = make_buffer(engine.capacity)
+        self.log = TraceLog(engine.encoding)
+        self._work = _make_work(engine.capacity, engine.encoding.max_degree)
+        most = int((engine.table_bytes // 8) ** 0.5)
+        self._largest = max(most, 2 * engine.capacity + 2)
+        first = max(_FIRST_CAPACITY, 2 * engine.capacity + 2)
+        self._table = _make_table(min(first, self._largest), engine.encoding.max_degree)
+
+    @property
+    def n_samples(self) -> int:
+        """How many samples this object has drawn."""
+        return int(self.state.count[1]) - self.n_start
+
+    @property
+    def n_terms(self) -> int:
+        """The present number of terms."""
+        return int(self.state.count[0])
+
+    @property
+    def acceptance(self) -> float:
+        """The share of structure moves that were accepted so far."""
+        move = self.buffer.move[1:]
+        return float(move[:, 2].sum() / max(move[:, 0].sum(), 1))
+
+    @property
+    def table_size(self) -> int:
+        """Bytes the table of inner products takes now."""
+        return int(self._table.correlation.nbytes)
+
+    def advance(self, n_samples: int) -> None:
+        """Draw so many samples more."""
+        engine = self.engine
+        while n_samples > 0:
+            if self._table.size[0] + self.n_terms >= self._table.key.shape[0]:
+                self._make_room()
+            n_drawn = run_osa(
+                self.rng,
+                self.state,
+                engine.rules,
+                engine.regression,
+                self._table,
+                self._work,
+                self.buffer,
+                n_samples,
+            )
+            if n_drawn < 0:
+                raise AdjoinError(self._singular())
+            n_samples -= n_drawn
+            if n_samples > 0 and self.buffer.cursor[0]:
+                self.log.drain(self.buffer)
+
+    def _singular(self) -> str:
+        structure = self.engine.encoding.structure(tuple(self.state.key[: self.n_terms].tolist()))
+        return (
+            f"the terms '{structure}' cannot be told apart on these data, or are not finite; check"
+            " the fixed terms and the units of the signals, or scale them"
+        )
+
+    def _make_room(self) -> None:
+        """Double the table, or, at its largest, forget the half looked at longest ago."""
+        table, n = self._table, int(self._table.size[0])
+        capacity = min(2 * table.key.shape[0], self._largest)
+        keep = np.arange(n)
+        if capacity < n + self.n_terms + 1:
+            keep = np.sort(np.argsort(table.used[:n], kind="stable")[n // 2 :])
+        self._table = _make_table(capacity, table.atom.shape[1])
+        k = len(keep)
+        for old, new in zip(table, self._table, strict=True):
+            if old is table.correlation:
+                new[:k, :k] = old[np.ix_(keep, keep)]
+            elif old is not table.bucket and old is not table.size:
+                new[:k] = old[keep]
+        self._table.size[0] = k
+        rehash(self._table)
+
+    def pack(self) -> dict[str, np.ndarray]:
+        """Everything needed to continue, as plain arrays."""
+        packed = {name: value.copy() for name, value in self.state._asdict().items()}
+        packed["generator"] = _pack_generator(self.rng)
+        packed["move"] = self.buffer.move.copy()
+        packed["trouble"] = self.buffer.trouble.copy()
+        return packed
+
+    def finish(self) -> ChainTrace:
+        """What the chain recorded."""
+        return self.log.finish(self.buffer, self.n_samples)
+
+
+def _make_table(capacity: int, max_degree: int) -> GramTable:
+    n_buckets = 1 << (2 * capacity).bit_length()
+    return GramTable(
+        key=np.zeros(capacity, dtype=np.int64),
+        degree=np.zeros(capacity, dtype=np.int64),
+        atom=np.zeros((capacity, max_degree), dtype=np.int64),
+        norm=np.zeros(capacity),
+        target=np.zeros(capacity),
+        # Not touched before a slot is taken, so the pages of an empty table cost no memory.
+        correlation=np.empty((capacity, capacity)),
+        used=np.zeros(capacity, dtype=np.int64),
+        bucket=np.full(n_buckets, -1, dtype=np.int64),
+        size=np.zeros(1, dtype=np.int64),
+    )
+
+
+def _make_work(capacity: int, max_degree: int) -> Work:
+    def fit() -> Fit:
+        # One cache line more than a power of two, or all rows would compete for the same lines.
+        width = capacity + 8
+        return Fit(
+            slot=np.zeros(capacity, dtype=np.int64),
+            norm=np.zeros(capacity),
+            target=np.zeros(capacity),
+            correlation=np.zeros((capacity, width)),
+            shrink=np.zeros(capacity),
+            spread=np.zeros(capacity),
+            factor=np.zeros((capacity, width)),
+            projection=np.zeros(capacity),
+        )
+
+    return Work(
+        current=fit(),
+        proposed=fit(),
+        atom=np.zeros(max_degree, dtype=np.int64),
+        reduced=np.zeros(max_degree, dtype=np.int64),
+        weight=np.zeros(max_degree),
+        missing=np.zeros(capacity, dtype=np.int64),
+        column=np.zeros(ROWS),
+        other=np.zeros(ROWS),
+        product=np.zeros(capacity),
+        normal=np.zeros(capacity),
+    )
+
+
+_WORD = 2**64
+
+
+def _pack_generator(rng: np.random.Generator) -> np.ndarray:
+    """The state of a PCG64 generator as six 64-bit words."""
+    state = rng.bit_generator.state
+    inner = state["state"]
+    words = [*divmod(inner["state"], _WORD), *divmod(inner["inc"], _WORD)]
+    return np.array([*words, state["has_uint32"], state["uinteger"]], dtype=np.uint64)
+
+
+def _unpack_generator(packed: np.ndarray) -> dict[str, object]:
+    words = [int(word) for word in packed]
+    return {
+        "bit_generator": "PCG64",
+        "state": {"state": words[0] * _WORD + words[1], "inc": words[2] * _WORD + words[3]},
+        "has_uint32": words[4],
+        "uinteger": words[5],
+    }

@@ -1,0 +1,163 @@
+r"""The prior of terms: its density, draws from it, and the weights of one factor more or less.
+
+A term t of degree d with atoms a_1 … a_d and multiplicities c_k has
+
+.. math:: p(t) = (1-λ_m) P_c(d) \frac{d!}{\prod c_k!} \prod_i w(a_i) + λ_m [t = a^d] P_p(d) w(a)
+
+with :math:`P_c(d) \propto λ_d^{d-1}/(d-1)!`, :math:`P_p(d) \propto λ_p^{d-1}/(d-1)!`, both cut off
+at the largest degree and renormalised. Summed over all terms it is 1.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from adjoin.kernels._jit import kernel
+from adjoin.kernels.draw import draw_categorical
+from adjoin.kernels.state import Chain, Float1D, Int1D, Int2D, PriorTable
+from adjoin.kernels.terms import copy_without, insert_atom, multiplicity
+
+
+@kernel()
+def product_weight(prior: PriorTable, atom: Int1D, degree: int) -> float:
+    r""":math:`\prod_i w(a_i) / \prod_k c_k!` of a term.
+
+    Mutates: nothing. Allocates: nothing.
+    """
+    weight, run = 1.0, 0
+    for i in range(degree):
+        run = run + 1 if i > 0 and atom[i] == atom[i - 1] else 1
+        weight *= prior.weight[atom[i]] / run
+    return weight
+
+
+@kernel()
+def term_prior(prior: PriorTable, atom: Int1D, degree: int) -> float:
+    """p(t) of a term with at least one atom.
+
+    Mutates: nothing. Allocates: nothing.
+    """
+    density = prior.product[degree] * product_weight(prior, atom, degree)
+    if atom[0] == atom[degree - 1]:
+        density += prior.power[degree] * prior.weight[atom[0]]
+    return density
+
+
+@kernel()
+def draw_term(rng: np.random.Generator, prior: PriorTable, atom: Int1D) -> int:
+    """Draw a term from p(t); returns its degree.
+
+    Mutates: rng, atom. Allocates: nothing.
+    """
+    if rng.random() < prior.power_weight:
+        degree = draw_categorical(rng, prior.power_cumulative)
+        only = draw_categorical(rng, prior.cumulative)
+        for i in range(degree):
+            atom[i] = only
+        return degree
+    degree = draw_categorical(rng, prior.product_cumulative)
+    for i in range(degree):
+        insert_atom(atom, i, draw_categorical(rng, prior.cumulative))
+    return degree
+
+
+@kernel(entry=True)
+def term_priors(prior: PriorTable, atom: Int2D, degree: Int1D, density: Float1D) -> None:
+    """p(t) of several terms.
+
+    Mutates: density. Allocates: nothing.
+    """
+    for i in range(degree.shape[0]):
+        density[i] = term_prior(prior, atom[i], degree[i])
+
+
+@kernel(entry=True)
+def draw_terms(
+    rng: np.random.Generator, prior: PriorTable, atom: Int2D, degree: Int1D, density: Float1D
+) -> None:
+    """Draw terms from p(t), as many as there are rows, and their p(t).
+
+    Mutates: rng, atom, degree, density. Allocates: nothing.
+    """
+    for i in range(degree.shape[0]):
+        degree[i] = draw_term(rng, prior, atom[i])
+        density[i] = term_prior(prior, atom[i], degree[i])
+
+
+@kernel()
+def extension_weights(prior: PriorTable, atom: Int1D, degree: int) -> tuple[float, float, float]:
+    r"""The sum of p(t·a) over all atoms a, in O(degree).
+
+    .. math::
+        p(t·a) = K \frac{w(a)}{c_a + 1} + [t·a = a^{d+1}] L, \quad
+        Z(t) = K \Big(1 - \sum_{a \in t} w(a) \frac{c_a}{c_a + 1}\Big) + [t = b^d] L
+
+    with :math:`K = (1-λ_m) P_c(d+1) (d+1)! \prod w / \prod c!` and :math:`L = λ_m P_p(d+1) w(b)`.
+    Returns Z, its part K·Σ, and L (0 unless t is a pure power).
+
+    Mutates: nothing. Allocates: nothing.
+    """
+    rest, i = 1.0, 0
+    while i < degree:
+        count = multiplicity(atom, degree, atom[i])
+        rest -= prior.weight[atom[i]] * count / (count + 1.0)
+        i += count
+    product = prior.product[degree + 1] * product_weight(prior, atom, degree) * rest
+    power = 0.0
+    if atom[0] == atom[degree - 1]:
+        power = prior.power[degree + 1] * prior.weight[atom[0]]
+    return product + power, product, power
+
+
+@kernel()
+def draw_extension(
+    rng: np.random.Generator, prior: PriorTable, atom: Int1D, degree: int, share: float
+) -> int:
+    """Draw an atom a with probability p(t·a)/Z(t); `share` is L/Z.
+
+    w(a)/(c_a + 1) is drawn by rejection from w: atoms outside the term are always accepted.
+
+    Mutates: rng. Allocates: nothing.
+    """
+    if rng.random() < share:
+        return atom[0]
+    while True:
+        new = draw_categorical(rng, prior.cumulative)
+        count = multiplicity(atom, degree, new)
+        if count == 0 or rng.random() * (count + 1.0) < 1.0:
+            return new
+
+
+@kernel()
+def reduction_weights(
+    prior: PriorTable, atom: Int1D, degree: int, reduced: Int1D, weight: Float1D
+) -> float:
+    """The sum Z'(t) of p(t/a) over the distinct atoms a of a term of degree 2 or more.
+
+    ``weight[i]`` is p(t/a) at the first place of each distinct atom, and 0 at the others.
+
+    Mutates: reduced, weight. Allocates: nothing.
+    """
+    total = 0.0
+    for i in range(degree):
+        weight[i] = 0.0
+        if i == 0 or atom[i] != atom[i - 1]:
+            copy_without(atom, degree, i, reduced)
+            weight[i] = term_prior(prior, reduced, degree - 1)
+            total += weight[i]
+    return total
+
+
+@kernel()
+def log_prior_structure(prior: PriorTable, chain: Chain, n_fixed: int) -> float:
+    r""":math:`\sum_{t\ editable} \log(λ_t\, p(t))`: the log prior up to its constant -λ_t.
+
+    Mutates: nothing. Allocates: nothing.
+    """
+    total = 0.0
+    for i in range(n_fixed, chain.count[0]):
+        density = term_prior(prior, chain.atom[i], chain.degree[i])
+        total += math.log(prior.expected_terms * density)
+    return total

@@ -1,0 +1,102 @@
+"""Data laid out for one-step-ahead regression on terms.
+
+Receives a `Dataset` in model units and an `Encoding`; gives the kernels a `Regression`, and the
+coefficients of one structure where a posterior mode is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from adjoin.errors import AdjoinError
+from adjoin.grammar.encoding import Encoding
+from adjoin.grammar.terms import FUNCTIONS, Atom, Structure
+from adjoin.kernels.functions import fill_function
+from adjoin.kernels.gram import ROWS
+from adjoin.kernels.state import Float1D, Float2D, Regression
+from adjoin.signals import Dataset
+
+
+def lay_out(data: Dataset, encoding: Encoding, is_off: bool = False) -> Regression:
+    """The regression of the output on terms; with `is_off` one without rows, the prior alone.
+
+    The first ``max_lag`` samples of each record seed the regressors and are not fitted.
+    """
+    names, alphabet = data.names, encoding.alphabet
+    if names.noise in {atom.signal for atom in encoding.atoms}:
+        raise AdjoinError(
+            "one-step-ahead regression has no past noise to regress on; use a grammar without"
+            f" noise atoms ('{names.noise}')"
+        )
+    table = data.lag_table(alphabet.max_lag)
+    rows = sorted({(names.position(atom.signal), atom.function) for atom in encoding.atoms})
+    series = np.empty((max(len(rows), 1), data.n_samples))
+    for i, (signal, function) in enumerate(rows):
+        fill_function(FUNCTIONS[function].code, table.value[signal], series[i])
+    edges = [
+        np.append(np.arange(first, stop, ROWS), stop)
+        for first, stop in zip(table.first, table.start[1:], strict=True)
+    ]
+    blocks = [] if is_off else [pair for edge in edges for pair in pairwise(edge)]
+    target = table.value[len(names.inputs)].copy()
+    fitted = np.concatenate([target[start:stop] for start, stop in blocks] or [np.empty(0)])
+    return Regression(
+        series=series,
+        row=np.array(
+            [rows.index((names.position(a.signal), a.function)) for a in encoding.atoms],
+            dtype=np.int64,
+        ),
+        lag=np.array([atom.lag for atom in encoding.atoms], dtype=np.int64),
+        target=target,
+        start=np.array([start for start, _ in blocks], dtype=np.int64),
+        stop=np.array([stop for _, stop in blocks], dtype=np.int64),
+        target_norm=float(np.linalg.norm(fitted)),
+        n_rows=len(fitted),
+    )
+
+
+def design(data: Dataset, structure: Structure, max_lag: int) -> tuple[Float2D, Float1D]:
+    """The columns of a structure ``(n_rows, n_terms)`` and the output, all records end to end."""
+    table = data.lag_table(max_lag)
+    stretches = list(zip(table.first, table.start[1:], strict=True))
+    columns = np.ones((len(structure), sum(stop - first for first, stop in stretches)))
+    seen: dict[Atom, Float1D] = {}
+    for column, term in zip(columns, structure, strict=True):
+        for atom in term:
+            if atom not in seen:
+                seen[atom] = _column(table.value[data.names.position(atom.signal)], atom, stretches)
+            column *= seen[atom]
+    output = table.value[len(data.names.inputs)]
+    return columns.T, np.concatenate([output[first:stop] for first, stop in stretches])
+
+
+def _column(series: Float1D, atom: Atom, stretches: Sequence[tuple[int, int]]) -> Float1D:
+    moved = np.concatenate([series[a - atom.lag : b - atom.lag] for a, b in stretches])
+    fill_function(FUNCTIONS[atom.function].code, moved.copy(), moved)
+    return moved
+
+
+def conditional_mode(
+    columns: Float2D, output: Float1D, noise: float, coefficient: float, power: float
+) -> Float1D:
+    r"""The coefficients that maximise their full conditional.
+
+    .. math:: \hat θ = \arg\min \frac{w}{σ²}‖y - Φθ‖² + \frac{1}{σ_θ²}‖θ‖²
+
+    Solved by least squares on Φ with the prior appended as rows, columns scaled to unit length.
+    `noise` and `coefficient` are the variances σ² and σ_θ², `power` is w.
+    """
+    if not columns.shape[1]:
+        return np.empty(0)
+    weight = np.sqrt(noise / coefficient / power) if power > 0 else np.inf
+    if not np.isfinite(weight):
+        return np.zeros(columns.shape[1])
+    length = np.sqrt(np.einsum("ij,ij->j", columns, columns) + weight**2)
+    stacked = np.vstack([columns / length, np.diag(weight / length)])
+    padded = np.append(output, np.zeros(columns.shape[1]))
+    factor, triangle = np.linalg.qr(stacked)
+    solution: Float1D = np.linalg.solve(triangle, factor.T @ padded) / length
+    return solution
