@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from adjoin.errors import DivergenceWarning as DivergenceWarning
     from adjoin.grammar import Grammar as Grammar
     from adjoin.grammar import Structure as Structure
+    from adjoin.identifier import Identifier as Identifier
     from adjoin.model import Model as Model
+    from adjoin.posterior import Posterior as Posterior
+    from adjoin.prior import Prior as Prior
     from adjoin.readers import read_data as read_data
     from adjoin.signals import Dataset as Dataset
 
@@ -27,7 +30,10 @@ _HOME = {
     "Dataset": "adjoin.signals",
     "DivergenceWarning": "adjoin.errors",
     "Grammar": "adjoin.grammar",
+    "Identifier": "adjoin.identifier",
     "Model": "adjoin.model",
+    "Posterior": "adjoin.posterior",
+    "Prior": "adjoin.prior",
     "Structure": "adjoin.grammar",
     "read_data": "adjoin.readers",
 }
@@ -38,7 +44,10 @@ __all__ = [
     "Dataset",
     "DivergenceWarning",
     "Grammar",
+    "Identifier",
     "Model",
+    "Posterior",
+    "Prior",
     "Structure",
     "__version__",
     "datasets",

@@ -76,45 +76,163 @@ def _root(
 
 @app.command()
 def demo(as_json: JsonOption = False) -> None:
-    """Show the academic system of the paper: its grammar, derivation and equation.
+    """Discover the academic system of the paper from noisy simulated data.
 
     [dim]Example:[/dim] adjoin demo
     """
-    from adjoin.grammar import Grammar
-    from adjoin.report import summary
+    from adjoin.report import findings, summary
 
     console = _console(stderr=True)
-    with console.status("compiling (on first use) and simulating the academic system …"):
-        from adjoin import datasets, scores
+    with console.status("simulating the academic system …"):
+        from adjoin import Identifier, datasets
+        from adjoin.grammar import Grammar
 
         benchmark = datasets.academic(seed=0)
-        truth, test = benchmark.truth, benchmark.test
+        truth, train, test = benchmark.truth, benchmark.train, benchmark.test
         assert truth is not None
-        simulated = truth.simulate(test.u, test.y[: truth.max_lag])
-    score = scores.nmse(test.y[truth.max_lag :], simulated[truth.max_lag :])
-    grammar = Grammar.narx()
-    described = summary.describe_equation(truth.equation, grammar)
-    result = {
-        **described,
-        "grammar": summary.describe_grammar(grammar),
-        "data": benchmark.protocol,
-        "scores": {"test_nmse_percent_of_variance": score},
-        "version": __version__,
-    }
+    identifier = Identifier(seed=0).fit(train)
+    posterior = identifier.posterior_
+    scores = {"test": findings.score_model(identifier.model_, test, posterior.max_lag)}
+    facts = findings.describe_findings(posterior, scores=scores)
+    facts["truth"] = truth.equation
+    facts["is_recovered"] = posterior.structure(0) == truth.structure
     if as_json:
-        _print_json(result)
+        _print_json(facts)
         return
     console = _console()
-    console.rule("[bold]1  The grammar: every model that can be written down")
-    summary.print_grammar(console, grammar)
-    console.rule("[bold]2  The academic system, derived in it")
-    summary.print_equation(console, described, trees=("derivation",))
-    console.rule("[bold]3  Its free run on noisy data")
-    console.print(f"{benchmark.protocol}; noise sd {benchmark.noise_sd:.4f}")
-    console.print(
-        f"free run of the true system on the {len(test)} test samples:"
-        f" [bold]NMSE {score:.3f} %[/bold] of the output's variance (the noise alone makes 1 %)"
-    )
+    console.rule("[bold]1  The system, and the grammar in which it is looked for")
+    console.print(f"truth: [bold]{truth.equation}[/bold]")
+    console.print(f"data:  {benchmark.protocol}; noise sd {benchmark.noise_sd:.4f}")
+    summary.print_alphabet(console, Grammar.narx())
+    console.rule("[bold]2  What the data say")
+    findings.print_findings(console, posterior, facts)
+    console.rule("[bold]3  The derivation of what was found")
+    described = summary.describe_equation(identifier.model_.equation, identifier.grammar_)
+    summary.print_derivation(console, described)
+    mass = facts["structures"][0]["mass"]
+    if facts["is_recovered"]:
+        console.print(f"[green]✓[/green] the true structure was found, with mass {mass:.3f}")
+    else:
+        console.print("[yellow]–[/yellow] the most frequent structure is not the true one")
+
+
+@app.command()
+def fit(
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="A CSV, text or MATLAB file with the signals.")
+    ],
+    inputs: Annotated[
+        str | None,
+        typer.Option(
+            help=r"Input columns, separated by commas.  \[default: all but time and output]"
+        ),
+    ] = None,
+    output: Annotated[str | None, typer.Option(help=r"Output column.  \[default: y]")] = None,
+    objective: Annotated[str, typer.Option(help="What models are judged by: osa.")] = "osa",
+    max_lag: Annotated[int, typer.Option(min=0, help="Largest lag.")] = 10,
+    max_degree: Annotated[int, typer.Option(min=1, help="Most factors in a term.")] = 4,
+    expected_terms: Annotated[float, typer.Option(help="Terms expected a priori, λ_t.")] = 5.0,
+    samples: Annotated[int, typer.Option(min=1, help="Samples per chain.")] = 30_000,
+    chains: Annotated[int, typer.Option(min=1, help="Number of chains.")] = 4,
+    seed: Annotated[int | None, typer.Option(min=0, help="Makes the run reproducible.")] = None,
+    prior: Annotated[str, typer.Option(help="default, or paper (raw units).")] = "default",
+    initial: Annotated[
+        str | None, typer.Option(help='Fixed terms, e.g. "u(k)*abs(u(k)) + udot(k)".')
+    ] = None,
+    functions: Annotated[
+        str, typer.Option(help="Functions of signals, e.g. abs,sin; see adjoin grammar show.")
+    ] = "",
+    grammar: Annotated[
+        Path | None, typer.Option(help="A grammar file, instead of lags, degree and functions.")
+    ] = None,
+    likelihood_power: Annotated[
+        str, typer.Option(help="1, a number in [0, 1], or auto (autocorrelated residuals).")
+    ] = "1",
+    validation: Annotated[
+        float | None,
+        typer.Option(help="Hold out this last share of the data, and select the chain by it."),
+    ] = None,
+    burn_in: Annotated[float, typer.Option(help="Share of each chain left out.")] = 0.5,
+    thin: Annotated[int, typer.Option(min=1, help="Record every which sample.")] = 5,
+    center: Annotated[
+        bool | None,
+        typer.Option("--center/--no-center", help=r"Centre signals.  \[default: where sensible]"),
+    ] = None,
+    scale: Annotated[
+        bool | None,
+        typer.Option("--scale/--no-scale", help=r"Scale signals.  \[default: where sensible]"),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help=r"Chains at a time.  \[default: one per core]")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Discover the equation behind measured data, and how sure it is.
+
+    [dim]Example:[/dim] adjoin fit rig.csv --inputs force --output velocity --validation 0.2
+    """
+    from adjoin.report import findings
+
+    with _console(stderr=True).status("reading the data …"):
+        from adjoin import Identifier, read_data
+
+        everything = read_data(data, inputs, output)
+        train, held_out = everything, None
+        if validation is not None:
+            if not 0.0 < validation < 1.0:
+                raise AdjoinError(f"--validation is a share between 0 and 1, not {validation:g}")
+            train, held_out = everything.split(1.0 - validation)
+    identifier = Identifier(
+        objective=objective,
+        grammar=None if grammar is None else _grammar_file(grammar),
+        max_lag=max_lag,
+        max_degree=max_degree,
+        expected_terms=expected_terms,
+        samples=samples,
+        burn_in=burn_in,
+        thin=thin,
+        chains=chains,
+        seed=seed,
+        prior=prior,
+        center=center,
+        scale=scale,
+        initial=initial,
+        n_jobs=jobs,
+        functions=functions,
+        likelihood_power=_power(likelihood_power),
+    ).fit(train)
+    every = posterior = identifier.posterior_
+    with _console(stderr=True).status("scoring …"):
+        if held_out is not None:
+            held_out.require_window(every.max_lag)
+            posterior = every.select_chain(held_out, held_out)
+        parts = {"training": train, "validation": held_out}
+        scores = {
+            part: findings.score_model(posterior.map_model, where, every.max_lag)
+            for part, where in parts.items()
+            if where is not None
+        }
+        facts = findings.describe_findings(posterior, every, scores)
+    facts["settings"] |= {"data": str(data), "validation": validation}
+    if as_json:
+        _print_json(facts)
+    else:
+        findings.print_findings(_console(), posterior, facts)
+
+
+def _power(text: str) -> float | str:
+    if text == "auto":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise AdjoinError(f"--likelihood-power is a number or auto, not '{text}'") from None
+
+
+def _grammar_file(path: Path) -> Grammar:
+    from adjoin.grammar import Grammar
+
+    return Grammar.read(path)
 
 
 @grammar_app.command()

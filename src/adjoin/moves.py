@@ -83,7 +83,8 @@ class Moves:
         """As the kernels take it."""
         probability = np.array(list(self.probabilities.values()))
         n_choices = np.zeros((N_MOVES, len(encoding.atoms)), dtype=np.int64)
-        start, choice = np.zeros_like(n_choices), []
+        start = np.zeros_like(n_choices)
+        choice: list[int] = []
         for move, table in (
             (ADD_LAG, encoding.older),
             (REMOVE_LAG, encoding.newer),

@@ -1,7 +1,7 @@
 """The prior over structures, coefficients and noise: hyperparameters, densities, draws.
 
-Receives the user's hyperparameters and an alphabet; hands tables to the kernels, and equations drawn
-from the prior to people.
+Receives the user's hyperparameters and an alphabet; hands tables to the kernels, and equations
+drawn from the prior to people.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Prior:
         p(t) = (1-λ_m)\, q_c(t) + λ_m\, q_p(t), \qquad
         θ \sim N(0, σ_θ² I), \quad σ² \sim IG(α, β)
 
-    where q_c is a product of independent atoms and q_p a power of one. Read the first as independent
-    inclusion: a term is in with odds :math:`λ_t\, p(t)`.
+    where q_c is a product of independent atoms and q_p a power of one. Read the first as
+    independent inclusion: a term is in with odds :math:`λ_t\, p(t)`.
 
     Parameters
     ----------
@@ -74,9 +74,14 @@ class Prior:
     units: str = STANDARD
 
     def __post_init__(self) -> None:
-        positive = ("expected_terms", "degree_rate", "power_rate", "coefficient_sd", "noise_shape")
-        positive += ("noise_scale",)
-        for name in positive:
+        for name in (
+            "expected_terms",
+            "degree_rate",
+            "power_rate",
+            "coefficient_sd",
+            "noise_shape",
+            "noise_scale",
+        ):
             _require(name, getattr(self, name), 0.0, math.inf, "a positive number")
         _require("lag_decay", self.lag_decay, 0.0, 1.0, "a number between 0 and 1")
         share = self.power_weight
@@ -168,9 +173,7 @@ class Prior:
         table, rng = self.table(encoding), np.random.default_rng(seed)
         return [self._draw_model(rng, encoding, table) for _ in range(n)]
 
-    def _draw_model(
-        self, rng: np.random.Generator, encoding: Encoding, table: PriorTable
-    ) -> Model:
+    def _draw_model(self, rng: np.random.Generator, encoding: Encoding, table: PriorTable) -> Model:
         structure = self.draw_structure(rng, encoding, table)
         sd = self.coefficient_sd
         if self.coefficient_shape is not None and self.coefficient_scale is not None:
@@ -202,9 +205,7 @@ def draw_prior_terms(
     atom = np.zeros((n, encoding.max_degree), dtype=np.int64)
     degree, density = np.zeros(n, dtype=np.int64), np.zeros(n)
     draw_terms(rng, table, atom, degree, density)
-    terms = [
-        tuple(encoding.atoms[i] for i in row[:d]) for row, d in zip(atom, degree, strict=True)
-    ]
+    terms = [tuple(encoding.atoms[i] for i in row[:d]) for row, d in zip(atom, degree, strict=True)]
     return list(zip(terms, density.tolist(), strict=True))
 
 
@@ -219,5 +220,5 @@ def _is_real(value: object) -> bool:
 
 
 def _require(name: str, value: object, low: float, high: float, what: str) -> None:
-    if not (isinstance(value, Real) and _is_real(value) and low < value < high):
+    if not (isinstance(value, Real) and _is_real(value) and low < float(value) < high):
         raise AdjoinError(f"{name} must be {what}, not {value!r}")

@@ -71,7 +71,7 @@ def propose(
     else:
         proposal = propose_change(rng, move, chain, prior, moves, work)
     edit, _, degree, log_ratio = proposal
-    if edit == APPEND or edit == REPLACE:
+    if edit in (APPEND, REPLACE):
         key = term_key(work.atom, degree, prior.weight.shape[0])
         if contains(chain, key) or log_ratio == -math.inf:
             return IMPOSSIBLE, 0, 0, -math.inf

@@ -98,8 +98,8 @@ class Recursion(NamedTuple):
     diverged: Int1D
 
 
-# The nine moves; each odd one and the next undo each other. Counters and probabilities are stored in
-# this order: append, never renumber.
+# The nine moves; each odd one and the next undo each other. Counters and probabilities are stored
+# in this order: append, never renumber.
 STAY = 0
 ADD_TERM = 1
 REMOVE_TERM = 2
@@ -226,7 +226,7 @@ class Chain(NamedTuple):
     key: Int1D
     theta: Float1D
     variance: Float1D
-    count: Int1D
+    count: Int1D  # type: ignore[assignment]
 
 
 class GramTable(NamedTuple):

@@ -99,6 +99,11 @@ def print_grammar(console: Console, grammar: Grammar, draw_trees: bool = False) 
                 for name, tree in tag.trees.items()
             )
         )
+    print_alphabet(console, grammar)
+
+
+def print_alphabet(console: Console, grammar: Grammar) -> None:
+    """Say what the samplers can make of a grammar."""
     facts = _describe_alphabet(grammar)
     if not facts["usable"]:
         console.print(f"[yellow]not for the samplers:[/yellow] {escape(facts['reason'])}")
@@ -199,11 +204,7 @@ def describe_equation(
     return facts
 
 
-def print_equation(
-    console: Console,
-    facts: dict[str, Any],
-    trees: tuple[str, ...] = ("derivation", "derived tree"),
-) -> None:
+def print_equation(console: Console, facts: dict[str, Any]) -> None:
     """Show an equation in canonical form and its trees."""
     n_terms = len(facts["terms"])
     rows = {
@@ -223,12 +224,25 @@ def print_equation(
     for name, value in rows.items():
         console.print(f"[bold]{name:11}[/bold]{escape(value)}")
     if facts["trees"]:
-        drawings = facts["trees"]["drawings"]
-        console.print(
-            Columns(
-                Panel(escape(_clip(drawings[title])), title=title, expand=False) for title in trees
-            )
+        _print_drawings(console, facts, ("derivation", "derived tree"))
+
+
+def print_derivation(console: Console, facts: dict[str, Any]) -> None:
+    """Show the yield and the derivation of a described equation."""
+    if not facts["trees"]:
+        console.print(escape(facts["no_trees"]))
+        return
+    console.print(f"[bold]{'yield':11}[/bold]{escape(facts['trees']['yield'])}")
+    _print_drawings(console, facts, ("derivation",))
+
+
+def _print_drawings(console: Console, facts: dict[str, Any], titles: tuple[str, ...]) -> None:
+    drawings = facts["trees"]["drawings"]
+    console.print(
+        Columns(
+            Panel(escape(_clip(drawings[title])), title=title, expand=False) for title in titles
         )
+    )
 
 
 def _clip(drawing: str) -> str:

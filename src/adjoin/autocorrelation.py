@@ -1,0 +1,45 @@
+"""How many independent samples an autocorrelated series is worth.
+
+Receives residuals; gives the power that the likelihood deserves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import fft
+
+from adjoin.kernels.state import Float1D
+
+_WINDOW = 5.0  # Sokal's rule: the sum stops where the lag exceeds so many integrated times
+
+
+def autocorrelation(records: Sequence[Float1D]) -> Float1D:
+    r"""Autocorrelation from lag 0 on, records pooled and never reaching across each other.
+
+    .. math:: ρ_k = \sum_r \sum_i x_{r,i}\, x_{r,i+k} \Big/ \sum_r \sum_i x_{r,i}^2
+
+    about the common mean; up to the length of the longest record.
+    """
+    mean = np.concatenate(records).mean()
+    total: Float1D = np.zeros(max(map(len, records)))
+    for record in records:
+        n = fft.next_fast_len(2 * len(record))
+        spectrum = fft.rfft(record - mean, n)
+        total[: len(record)] += fft.irfft(np.abs(spectrum) ** 2, n)[: len(record)]
+    if not total[0] > 0.0:
+        total[0] = 1.0  # a constant: nothing to correlate
+    total /= total[0]
+    return total
+
+
+def integrated_time(records: Sequence[Float1D]) -> float:
+    r"""The integrated autocorrelation time :math:`τ = 1 + 2 \sum_{k=1}^{M} ρ_k`, at least 1.
+
+    M is the smallest lag with :math:`M ≥ 5 τ(M)`. A mean over n samples of the series is as
+    uncertain as one over n/τ independent ones.
+    """
+    time = 2.0 * np.cumsum(autocorrelation(records)) - 1.0
+    inside = np.arange(len(time)) >= _WINDOW * time
+    return max(1.0, float(time[np.argmax(inside)] if inside.any() else time[-1]))

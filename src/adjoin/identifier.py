@@ -1,0 +1,384 @@
+"""`Identifier`: from measured input and output to a posterior over equations, in one call.
+
+Receives what the user passes; wires data, grammar, scaling, prior, engine and runner together.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+
+from adjoin.autocorrelation import integrated_time
+from adjoin.engines.osa import OsaEngine
+from adjoin.errors import AdjoinError
+from adjoin.estimator import Estimator
+from adjoin.grammar import Grammar
+from adjoin.grammar.terms import FUNCTIONS
+from adjoin.kernels.osa import run_osa
+from adjoin.model import Model
+from adjoin.moves import Moves
+from adjoin.posterior import Posterior
+from adjoin.prior import STANDARD, Prior
+from adjoin.report.progress import compiling, watching
+from adjoin.runner import Observer, n_workers, run_chains, warm_up
+from adjoin.scores import fit_index
+from adjoin.signals import Dataset, Scaling, as_series
+
+_MEGABYTE = 2**20
+_OFFSET_ERRORS = 4.0  # false alarm 6e-5
+_PILOT_SAMPLES = 3000  # enough for a model to explain what it can
+_PILOT_KEY = 2**32 - 1  # of a seed that no chain has
+
+
+class Identifier(Estimator):
+    """Discover the equation of a dynamical system, and how sure it is.
+
+    Parameters
+    ----------
+    objective : {"osa"}
+        What a model is judged by: ``"osa"``, its one-step-ahead residuals.
+    grammar : Grammar, optional
+        Which equations can be said. Default: polynomial NARX of the data's signals.
+    max_lag, max_degree : int
+        Largest delay, and largest number of factors in a term, of the default grammar.
+    expected_terms : float
+        λ_t, about how many terms to expect before seeing data.
+    samples : int
+        How many samples each chain draws.
+    burn_in : float
+        The share of each chain that is left out of the posterior.
+    thin : int
+        Every which sample is recorded.
+    chains : int
+        How many chains.
+    seed : int, optional
+        The result is a function of it and the data. None: a new one every time.
+    prior : {"default", "paper"} or Prior
+        Hyperparameters. ``"default"`` does not depend on units; ``"paper"`` is the printed tables.
+    center, scale : bool, optional
+        Whether signals are centred and scaled inside; models come back in the user's units either
+        way. Default: on with the default prior and off with the paper's; off where it would change
+        the physics: both with fixed initial terms, scaling with functions that do not scale, such
+        as ``sin``, and centring with any function, and for signals whose mean is zero within its
+        sampling error.
+    initial : str, optional
+        Fixed terms of every model (a grey box): ``"u(k)*abs(u(k)) + udot(k)"``.
+    initial_mode : {"joint"}
+        How: ``"joint"`` learns their coefficients with the rest.
+    functions : str or sequence of str
+        Functions that the default grammar may put around a signal: ``"abs"``, ``"sin, cos"``.
+    likelihood_power : float or "auto"
+        w: the likelihood counts to this power. 1: residuals are taken as independent. Residuals of
+        a real rig are not, and then 1 is too sure of itself; ``"auto"`` estimates w from the
+        autocorrelation of the residuals of a short first run. 0 samples the prior.
+    moves : mapping of str to float, optional
+        Probabilities of the nine moves, by name; default the paper's.
+    n_jobs : int, optional
+        How many chains run at a time. Default: one per core. The result does not depend on it.
+    memory_mb : int
+        Most memory for the tables of inner products of all running chains together.
+    progress : bool or callable, optional
+        Whether to show progress bars; default: if standard error is a terminal. A callable gets a
+        `adjoin.runner.Snapshot` now and then from each chain.
+    checkpoint : None
+        Reserved.
+
+    Attributes
+    ----------
+    posterior_ : Posterior
+        What was found.
+    model_ : Model
+        Its MAP model.
+    grammar_ : Grammar
+        The grammar that was used, fixed terms included.
+    seed_ : int
+        The seed that was used.
+    is_complete_ : bool
+        False if it was interrupted; the posterior then is what there was.
+    n_features_in_ : int
+        Number of inputs.
+    """
+
+    def __init__(
+        self,
+        objective: str = "osa",
+        grammar: Grammar | None = None,
+        max_lag: int = 10,
+        max_degree: int = 4,
+        expected_terms: float = 5.0,
+        samples: int = 30_000,
+        burn_in: float = 0.5,
+        thin: int = 5,
+        chains: int = 4,
+        seed: int | None = None,
+        prior: str | Prior = "default",
+        center: bool | None = None,
+        scale: bool | None = None,
+        initial: str | None = None,
+        initial_mode: str = "joint",
+        n_jobs: int | None = None,
+        progress: bool | Observer | None = None,
+        checkpoint: None = None,
+        functions: str | Iterable[str] = (),
+        likelihood_power: float | str = 1.0,
+        moves: Mapping[str, float] | Moves | None = None,
+        memory_mb: int = 512,
+    ) -> None:
+        self.objective = objective
+        self.grammar = grammar
+        self.max_lag = max_lag
+        self.max_degree = max_degree
+        self.expected_terms = expected_terms
+        self.samples = samples
+        self.burn_in = burn_in
+        self.thin = thin
+        self.chains = chains
+        self.seed = seed
+        self.prior = prior
+        self.center = center
+        self.scale = scale
+        self.initial = initial
+        self.initial_mode = initial_mode
+        self.n_jobs = n_jobs
+        self.progress = progress
+        self.checkpoint = checkpoint
+        self.functions = functions
+        self.likelihood_power = likelihood_power
+        self.moves = moves
+        self.memory_mb = memory_mb
+
+    def fit(self, u: Any, y: Any = None) -> Self:
+        """Learn the posterior of equations from input and output.
+
+        Parameters
+        ----------
+        u : (n,) or (n, n_inputs) array, DataFrame, Dataset, or a list of arrays or frames
+            The inputs; column names become signal names, a list means several records. None for an
+            autonomous system.
+        y : (n,) array, Series, or a list of them
+            The output; not needed with a `Dataset`.
+        """
+        begin = time.perf_counter()
+        self._check()
+        data = self._dataset(u, y)
+        data.require_variation()
+        grammar = self._grammar(data)
+        engine = self._engine(data, grammar)
+        with compiling(run_osa, self.progress):
+            compile_s = warm_up(engine)
+        seed = np.random.SeedSequence(self.seed)
+        if self.likelihood_power == "auto":
+            engine = replace(engine, power=self._estimate_power(engine, seed))
+        with watching(self.progress, self.chains, self.samples) as observer:
+            run = run_chains(engine, self.chains, self.samples, seed, self.n_jobs, observer)
+        if not run.is_complete:
+            done = min(trace.n_samples for trace in run.traces)
+            warnings.warn(
+                f"interrupted: the posterior is what there was, {done} of {self.samples} samples of"
+                " the shortest chain",
+                stacklevel=2,
+            )
+        self.grammar_ = grammar
+        self.seed_ = int(seed.entropy)  # type: ignore[arg-type]
+        self.is_complete_ = run.is_complete
+        self.n_features_in_ = len(data.names.inputs)
+        self.posterior_ = Posterior(
+            tuple(run.traces),
+            engine.encoding,
+            self.scaling_,
+            data,
+            engine.power,
+            float(self.burn_in),
+            self._settings(engine, grammar),
+            {
+                "compile_s": compile_s,
+                "sampling_s": run.seconds,
+                "total_s": time.perf_counter() - begin,
+            },
+        )
+        self.model_ = self.posterior_.map_model
+        return self
+
+    def _check(self) -> None:
+        """Refuse settings that mean nothing, before anything is computed."""
+        for name, known, later in (
+            ("objective", "osa", ("abc", "output-error")),
+            ("initial_mode", "joint", ("residual",)),
+        ):
+            value = getattr(self, name)
+            if value != known:
+                what = "is not available yet" if value in later else "is unknown"
+                raise AdjoinError(f"{name}={value!r} {what}; use '{known}'")
+        if self.checkpoint is not None:
+            raise AdjoinError("checkpoints are not available yet; use checkpoint=None")
+        for name in ("samples", "thin", "chains", "memory_mb"):
+            _require_count(name, getattr(self, name))
+        if self.samples < self.thin:
+            raise AdjoinError(f"thin={self.thin} keeps none of {self.samples} samples; thin less")
+        if self.n_jobs is not None and self.n_jobs != -1:
+            _require_count("n_jobs", self.n_jobs)
+        if not (_is_real(self.burn_in) and 0.0 <= self.burn_in < 1.0):
+            raise AdjoinError(f"burn_in must be a share from 0 to below 1, not {self.burn_in!r}")
+        power = self.likelihood_power
+        if power != "auto" and not (_is_real(power) and 0.0 <= float(power) <= 1.0):
+            raise AdjoinError(f"likelihood_power must be 'auto' or from 0 to 1, not {power!r}")
+        if self.seed is not None and (not isinstance(self.seed, Integral) or self.seed < 0):
+            raise AdjoinError(f"seed must be a whole number from 0 on, or None, not {self.seed!r}")
+
+    def _dataset(self, u: Any, y: Any) -> Dataset:
+        names = self.grammar.names if isinstance(self.grammar, Grammar) else None
+        if not isinstance(u, Dataset):
+            if y is None:
+                raise AdjoinError("there is no output; call fit(u, y), or fit(dataset)")
+            return Dataset.from_arrays(u, y, names)
+        if y is not None:
+            raise AdjoinError("a Dataset holds its output already; call fit(dataset) without y")
+        if names is not None and names.ordered[:-1] != u.names.ordered[:-1]:
+            raise AdjoinError(
+                f"the grammar is of the signals {', '.join(names.ordered[:-1])}, but the data have"
+                f" {', '.join(u.names.ordered[:-1])}"
+            )
+        return u
+
+    def _grammar(self, data: Dataset) -> Grammar:
+        grammar = self.grammar
+        if grammar is None:
+            grammar = Grammar.narx(
+                inputs=data.names.inputs,
+                output=data.names.output,
+                functions=self.functions,
+                max_lag=self.max_lag,
+                max_degree=self.max_degree,
+            )
+        elif not isinstance(grammar, Grammar):
+            raise AdjoinError(f"grammar must be an adjoin.Grammar, not {grammar!r}")
+        elif self.functions or (self.max_lag, self.max_degree) not in (
+            (10, 4),
+            (grammar.max_lag, grammar.max_degree),
+        ):
+            raise AdjoinError(
+                "the grammar has its own max_lag, max_degree and functions; set them there only"
+            )
+        return grammar if self.initial is None else grammar.with_initial(self.initial)
+
+    def _engine(self, data: Dataset, grammar: Grammar) -> OsaEngine:
+        prior = Prior.read(self.prior, self.expected_terms)
+        self.scaling_ = self._scaling(data, grammar, prior)
+        power = 1.0 if self.likelihood_power == "auto" else float(self.likelihood_power)
+        return OsaEngine(
+            self.scaling_.apply(data),
+            grammar.alphabet,
+            prior,
+            Moves.read(self.moves),
+            power,
+            int(self.thin),
+            self.memory_mb * _MEGABYTE // n_workers(self.n_jobs, self.chains),
+        )
+
+    def _scaling(self, data: Dataset, grammar: Grammar, prior: Prior) -> Scaling:
+        """Centre and scale where asked to, or where it is the default and changes no physics."""
+        alphabet = grammar.alphabet
+        used = {choice.function for choice in alphabet.choices} | set(alphabet.fixed.functions)
+        rigid = [name for name in used if FUNCTIONS[name].homogeneity is None]
+        is_free = prior.units == STANDARD and not len(alphabet.fixed)
+        may_center = is_free and used <= {""}
+        center = may_center if self.center is None else bool(self.center)
+        scale = is_free and not rigid if self.scale is None else bool(self.scale)
+        if scale and rigid:
+            raise AdjoinError(
+                f"signals inside {rigid[0]}(...) cannot be scaled without changing the model; use"
+                " scale=False"
+            )
+        scaling = Scaling.from_dataset(data, center, scale)
+        if self.center is None and center:
+            # An average of zero-mean noise is not an offset: taking it for one would turn u^3 into
+            # u^3 + 3·o·u^2 + …, which is no simpler equation.
+            kept = np.where(_is_offset(data), scaling.offset, 0.0)
+            scaling = Scaling(data.names, kept, scaling.scale)
+        return scaling
+
+    def _estimate_power(self, engine: OsaEngine, seed: np.random.SeedSequence) -> float:
+        """The power w = 1/τ, from the residuals of the best structure of a short first run."""
+        own_seed = np.random.SeedSequence(seed.entropy, spawn_key=(_PILOT_KEY,))
+        n_samples = min(_PILOT_SAMPLES, self.samples)
+        with watching(self.progress, 1, n_samples, "first run") as observer:
+            run = run_chains(replace(engine, thin=1), 1, n_samples, own_seed, 1, observer)
+        pilot = Posterior(tuple(run.traces), engine.encoding, self.scaling_, engine.data)
+        residual = pilot.residuals()
+        return 1.0 / integrated_time(residual)
+
+    def _settings(self, engine: OsaEngine, grammar: Grammar) -> dict[str, Any]:
+        """How the posterior was made, as plain values."""
+        return {
+            "objective": self.objective,
+            "inputs": list(grammar.signals.inputs),
+            "output": grammar.signals.output,
+            "grammar": grammar.name,
+            "max_lag": grammar.max_lag,
+            "max_degree": grammar.alphabet.max_degree,
+            "functions": sorted({c.function for c in grammar.alphabet.choices} - {""}),
+            "initial": str(grammar.alphabet.fixed) if len(grammar.alphabet.fixed) else None,
+            "initial_mode": self.initial_mode,
+            "samples": int(self.samples),
+            "burn_in": float(self.burn_in),
+            "thin": int(self.thin),
+            "chains": int(self.chains),
+            "seed": self.seed_,
+            "prior": engine.prior.settings,
+            "moves": engine.moves.probabilities,
+            "center": bool(np.any(self.scaling_.offset != 0.0)),
+            "scale": bool(np.any(self.scaling_.scale != 1.0)),
+            "likelihood_power": engine.power,
+            "is_complete": self.is_complete_,
+        }
+
+    def _fitted(self) -> Model:
+        if not hasattr(self, "posterior_"):
+            raise AdjoinError("this Identifier has learned nothing yet; call fit(u, y) first")
+        return self.model_
+
+    def predict(self, u: Any, y: Any, steps_ahead: int = 1) -> Any:
+        """Predict from measured outputs up to `steps_ahead` samples before, by the MAP model."""
+        return self._fitted().predict(u, y, steps_ahead)
+
+    def simulate(self, u: Any, y_init: Any = None) -> Any:
+        """Free run of the MAP model, seeded by the first measured outputs `y_init`."""
+        return self._fitted().simulate(u, y_init)
+
+    def score(self, u: Any, y: Any) -> float:
+        r"""The fit index of the MAP model's free run, 100·(1 - RMSE/σ_y); 100 is perfect.
+
+        The first ``max_lag`` samples of each record seed the run and are not scored.
+        """
+        model, n_seed = self._fitted(), self.posterior_.max_lag
+        outputs, several = as_series(y, model.names.output)
+        seeds = [record[:n_seed] for record in outputs]
+        run = model.simulate(u, seeds if several else seeds[0])
+        runs = run if several else [run]
+        return fit_index([r[n_seed:] for r in outputs], [r[n_seed:] for r in runs])
+
+
+def _is_offset(data: Dataset) -> np.ndarray:
+    """For each signal, whether its mean is beyond 4 standard errors, autocorrelation counted."""
+    found = []
+    for i in range(len(data.names.inputs) + 1):
+        records = [np.column_stack([r.inputs, r.output])[:, i] for r in data.records]
+        joined = np.concatenate(records)
+        error = joined.std() * np.sqrt(integrated_time(records) / len(joined))
+        found.append(abs(joined.mean()) > _OFFSET_ERRORS * error)
+    return np.array(found)
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _require_count(name: str, value: object) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise AdjoinError(f"{name} must be a whole number from 1 on, not {value!r}")

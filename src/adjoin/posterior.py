@@ -1,0 +1,408 @@
+"""`Posterior`: the weighted collection of models that a run returns, in the user's units.
+
+Receives traces in model units, with the scaling that led there; answers what the structures, terms,
+coefficients and noise are and how sure that is, and hands models to prediction.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adjoin.errors import AdjoinError
+from adjoin.grammar.encoding import Encoding
+from adjoin.grammar.equation import term_text
+from adjoin.grammar.terms import Structure, Term, exponents
+from adjoin.kernels.state import Float1D, Int1D
+from adjoin.model import Model
+from adjoin.prediction import BANDS, Prediction, propagate
+from adjoin.regression import conditional_mode, design
+from adjoin.scores import rmse
+from adjoin.signals import Dataset, Scaling, as_series
+from adjoin.traces import ChainTrace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LOW, _HIGH = 0.025, 0.975
+
+
+@dataclass(frozen=True)
+class Draws:
+    """The recorded samples after burn-in of all chains, one after another, in the user's units.
+
+    ``chain``, ``structure`` : (n_draws,) number of the chain and of the structure.
+    ``theta``, ``term`` : coefficients of all draws end to end, and the number of each one's term.
+    ``offset`` : (n_draws + 1,) the coefficients of draw i are ``theta[offset[i] : offset[i + 1]]``.
+    ``noise_sd`` : (n_draws,) standard deviation of the noise.
+    ``noise``, ``coefficient`` : (n_draws,) variances σ² and σ_θ² in model units.
+    ``log_lik``, ``log_prior`` : (n_draws,) of the draw, and of its structure, in model units.
+    """
+
+    chain: Int1D
+    structure: Int1D
+    theta: Float1D
+    term: Int1D
+    offset: Int1D
+    noise_sd: Float1D
+    noise: Float1D
+    coefficient: Float1D
+    log_lik: Float1D
+    log_prior: Float1D
+
+    def __len__(self) -> int:
+        return len(self.structure)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Posterior:
+    """Structures, coefficients and noise, as sure as the data make them.
+
+    Parameters
+    ----------
+    traces : sequence of ChainTrace
+        One per chain, in model units.
+    encoding : Encoding
+        What the keys in the traces stand for.
+    scaling : Scaling
+        From the user's units to those of the traces.
+    data : Dataset
+        What was fitted, in the user's units.
+    power : float
+        The power w to which the likelihood was raised.
+    burn_in : float
+        The share of every chain that is left out.
+    settings, timing : mapping
+        How it was made, and how long it took.
+    chain_numbers : tuple of int
+        What the chains were called in the run they come from.
+    """
+
+    traces: tuple[ChainTrace, ...]
+    encoding: Encoding
+    scaling: Scaling
+    data: Dataset
+    power: float = 1.0
+    burn_in: float = 0.5
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    timing: Mapping[str, float] = field(default_factory=dict)
+    chain_numbers: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.chain_numbers:
+            object.__setattr__(self, "chain_numbers", tuple(range(len(self.traces))))
+        if not all(len(trace.structure) for trace in self.traces):
+            raise AdjoinError("a chain has no recorded sample; draw more samples, or thin less")
+
+    @property
+    def n_chains(self) -> int:
+        """How many chains it is made of."""
+        return len(self.traces)
+
+    @property
+    def max_lag(self) -> int:
+        """The lag window: so many samples at the start of a record seed the regressors."""
+        return self.encoding.alphabet.max_lag
+
+    def __len__(self) -> int:
+        return len(self.draws)
+
+    def __repr__(self) -> str:
+        return (
+            f"Posterior({len(self)} draws of {self.n_chains} chains,"
+            f" {len(self.structures)} structures; best with mass"
+            f" {self.structures['mass'].iloc[0]:.3f}: {self.structures['structure'].iloc[0]})"
+        )
+
+    @cached_property
+    def _catalogue(self) -> tuple[list[tuple[int, ...]], list[Int1D]]:
+        """Every structure of all chains by its keys, and each chain's numbers among them."""
+        number: dict[tuple[int, ...], int] = {}
+        places = [
+            np.array([number.setdefault(keys, len(number)) for keys in trace.structures])
+            for trace in self.traces
+        ]
+        return list(number), places
+
+    @cached_property
+    def _terms(self) -> dict[int, int]:
+        """The number of every term that occurs, by key, in canonical order."""
+        keys = {key for structure in self._catalogue[0] for key in structure}
+        return {key: i for i, key in enumerate(sorted(keys, key=self.encoding.digits))}
+
+    @cached_property
+    def _factor(self) -> Float1D:
+        """What turns each term's coefficient into the user's units."""
+        return np.array([self._coefficient_factor(self.encoding.term(key)) for key in self._terms])
+
+    def _coefficient_factor(self, term: Term) -> float:
+        if (self.scaling.scale == 1.0).all():
+            return 1.0  # unscaled signals may stand in functions that have no scale
+        return self.scaling.coefficient_factor(exponents(term))
+
+    @cached_property
+    def draws(self) -> Draws:
+        """The recorded samples after burn-in, in the user's units."""
+        catalogue, places = self._catalogue
+        of_structure = [np.array([self._terms[key] for key in keys]) for keys in catalogue]
+        parts: dict[str, list[np.ndarray]] = {name: [] for name in Draws.__dataclass_fields__}
+        sizes = []
+        for number, trace, place in zip(self.chain_numbers, self.traces, places, strict=True):
+            first = min(int(self.burn_in * len(trace.structure)), len(trace.structure) - 1)
+            structure = place[trace.structure[first:]]
+            term = np.concatenate([np.empty(0), *(of_structure[s] for s in structure)]).astype(int)
+            parts["chain"].append(np.full(len(structure), number))
+            parts["structure"].append(structure)
+            parts["term"].append(term)
+            parts["theta"].append(trace.theta[trace.offset[first] :] * self._factor[term])
+            parts["noise_sd"].append(np.sqrt(trace.noise[first:]) * self.scaling.noise_factor)
+            for name in ("noise", "coefficient", "log_lik", "log_prior"):
+                parts[name].append(getattr(trace, name)[first:])
+            sizes.append(np.diff(trace.offset[first:]))
+        joined = {name: np.concatenate(part) for name, part in parts.items() if part}
+        return Draws(**joined, offset=np.append(0, np.cumsum(np.concatenate(sizes))))
+
+    def structure(self, rank: int = 0) -> Structure:
+        """The structure with that place in `structures`; 0 has the largest mass."""
+        return self.encoding.structure(self._catalogue[0][self._ranking[rank]])
+
+    @cached_property
+    def _count(self) -> np.ndarray:
+        """(n_structures, n_chains) how often each chain visited each structure."""
+        count = np.zeros((len(self._catalogue[0]), self.n_chains))
+        column = np.searchsorted(self.chain_numbers, self.draws.chain)
+        np.add.at(count, (self.draws.structure, column), 1.0)
+        return count
+
+    @cached_property
+    def _ranking(self) -> Int1D:
+        """Numbers of the structures visited after burn-in, most frequent first."""
+        total = self._count.sum(axis=1)
+        order: Int1D = np.argsort(-total, kind="stable")
+        return np.asarray(order[total[order] > 0])
+
+    @cached_property
+    def structures(self) -> pd.DataFrame:
+        """Structures by mass: `structure`, `n_terms`, `mass`, and `chain_0`, … for each chain."""
+        import pandas as pd
+
+        count = self._count[self._ranking]
+        catalogue = self._catalogue[0]
+        mass = pd.DataFrame(
+            count / self._count.sum(axis=0), columns=[f"chain_{i}" for i in self.chain_numbers]
+        )
+        mass.insert(0, "mass", count.sum(axis=1) / len(self))
+        mass.insert(0, "n_terms", [len(catalogue[i]) for i in self._ranking])
+        texts = [str(self.encoding.structure(catalogue[i])) for i in self._ranking]
+        mass.insert(0, "structure", texts)
+        return mass
+
+    @cached_property
+    def terms(self) -> pd.DataFrame:
+        """Terms by inclusion probability, with their coefficients wherever they are in.
+
+        Columns: `term`, `inclusion`, `mean`, `sd`, `q025`, `q975`.
+        """
+        frame = self._summary(np.arange(len(self)))
+        return frame.sort_values("inclusion", ascending=False, kind="stable", ignore_index=True)
+
+    def coefficients(self, structure: int | str | Structure = 0) -> pd.DataFrame:
+        """Coefficients given one structure: by its place in `structures`, its text, or itself.
+
+        Columns: `term`, `mean`, `sd`, `q025`, `q975`.
+        """
+        chosen = np.flatnonzero(self.draws.structure == self._number(structure))
+        return self._summary(chosen).drop(columns="inclusion")
+
+    def _number(self, structure: int | str | Structure) -> int:
+        if isinstance(structure, str):
+            structure = Structure.parse(structure, self.encoding.names)
+        if not isinstance(structure, Structure):
+            if not (isinstance(structure, Integral) and 0 <= structure < len(self._ranking)):
+                raise AdjoinError(
+                    f"there is no structure {structure}; there are {len(self._ranking)}, from 0 on"
+                )
+            return int(self._ranking[structure])
+        known = set(self.encoding.atoms)
+        if all(atom in known for term in structure for atom in term):
+            keys = tuple(self.encoding.key(term) for term in structure)
+            if keys in self._catalogue[0]:
+                return self._catalogue[0].index(keys)
+        raise AdjoinError(f"no draw has the structure '{structure}'; see .structures")
+
+    def _summary(self, chosen: Int1D) -> pd.DataFrame:
+        """One row per term that occurs among the chosen draws."""
+        import pandas as pd
+
+        draws, rows = self.draws, []
+        is_chosen = np.zeros(len(draws), dtype=bool)
+        is_chosen[chosen] = True
+        inside = np.repeat(is_chosen, np.diff(draws.offset))
+        term, theta = draws.term[inside], draws.theta[inside]
+        order = np.argsort(term, kind="stable")
+        present, start = np.unique(term[order], return_index=True)
+        texts = [term_text(self.encoding.term(key)) for key in self._terms]
+        for number, values in zip(present, np.split(theta[order], start[1:]), strict=False):
+            low, high = np.quantile(values, [_LOW, _HIGH])
+            share = len(values) / max(len(chosen), 1)
+            rows.append((texts[number], share, values.mean(), values.std(), low, high))
+        return pd.DataFrame(rows, columns=["term", "inclusion", "mean", "sd", "q025", "q975"])
+
+    @cached_property
+    def noise(self) -> pd.Series[float]:
+        """The standard deviation of the noise: `mean`, `sd`, `q025`, `q975`."""
+        import pandas as pd
+
+        sd = self.draws.noise_sd
+        low, high = np.quantile(sd, [_LOW, _HIGH])
+        return pd.Series({"mean": sd.mean(), "sd": sd.std(), "q025": low, "q975": high})
+
+    @cached_property
+    def map_model(self) -> Model:
+        """The most frequent structure with the mode of its coefficients."""
+        return self.model(0)
+
+    def model(self, structure: int | str | Structure = 0) -> Model:
+        """A structure (as for `coefficients`) with the mode of its coefficients.
+
+        The mode is computed from the data at the structure's mean noise variance: no Monte Carlo
+        error, however rarely the structure was visited.
+        """
+        number = self._number(structure)
+        chosen = self.draws.structure == number
+        found = self.encoding.structure(self._catalogue[0][number])
+        columns, output = design(self.scaling.apply(self.data), found, self.max_lag)
+        theta = conditional_mode(
+            columns,
+            output,
+            float(self.draws.noise[chosen].mean()) if chosen.any() else 1.0,
+            float(self.draws.coefficient[chosen].mean()) if chosen.any() else 1.0,
+            self.power,
+        )
+        factor = [self._coefficient_factor(term) for term in found]
+        noise_sd = float(np.sqrt(np.mean(self.draws.noise_sd[chosen] ** 2)))
+        return Model(found, tuple(theta * factor), noise_sd, self.scaling.offsets)
+
+    def residuals(self) -> list[Float1D]:
+        """One-step residuals of the MAP model on the fitted data, one series per record."""
+        outputs = [record.output for record in self.data.records]
+        inputs = [record.inputs for record in self.data.records]
+        predicted = self.map_model.predict(inputs, outputs)
+        return [
+            (measured - found)[self.max_lag :]
+            for measured, found in zip(outputs, predicted, strict=True)
+        ]
+
+    def draw_models(self, n: int = 100, seed: int | None = 0) -> list[Model]:
+        """Models drawn at random from the posterior: structure, coefficients and noise together."""
+        if not isinstance(n, Integral) or n < 1:
+            raise AdjoinError(f"n must be a whole number from 1 on, not {n!r}")
+        chosen = np.random.default_rng(seed).integers(len(self), size=int(n))
+        return list(self._models(chosen))
+
+    def _models(self, chosen: Sequence[int] | Int1D) -> Iterator[Model]:
+        draws, catalogue = self.draws, self._catalogue[0]
+        structures = {s: self.encoding.structure(catalogue[s]) for s in draws.structure[chosen]}
+        for i in chosen:
+            theta = draws.theta[draws.offset[i] : draws.offset[i + 1]]
+            noise = float(draws.noise_sd[i])
+            yield Model(structures[draws.structure[i]], tuple(theta), noise, self.scaling.offsets)
+
+    def simulate(
+        self,
+        u: Any,
+        y_init: Any = None,
+        draws: int = 100,
+        seed: int | None = 0,
+        quantiles: Sequence[float] = BANDS,
+    ) -> Prediction:
+        """Free run of models drawn from the posterior, with fresh noise fed back at every step.
+
+        `y_init` needs `max_lag` samples; the mean, the bands and the share of diverged draws come
+        back in a `Prediction`.
+        """
+        models = self.draw_models(draws, seed)
+        noise_seed = 0 if seed is None else seed + 1
+        return propagate(models, u, y_init, noise_seed, quantiles)
+
+    def chain(self, number: int) -> Posterior:
+        """The posterior of one chain alone."""
+        if number not in self.chain_numbers:
+            raise AdjoinError(f"there is no chain {number}; there are {list(self.chain_numbers)}")
+        trace = self.traces[self.chain_numbers.index(number)]
+        return replace(self, traces=(trace,), chain_numbers=(number,))
+
+    def validation_errors(self, u: Any, y: Any) -> dict[int, float]:
+        """The free-run RMSE of each chain's own MAP model; infinite where it diverges."""
+        return {number: free_run_error(self.chain(number), u, y) for number in self.chain_numbers}
+
+    def select_chain(self, u: Any, y: Any) -> Posterior:
+        """The posterior of the chain whose MAP model has the smallest free-run error on (u, y).
+
+        Use validation data, never the test set.
+        """
+        errors = self.validation_errors(u, y)
+        return self.chain(min(errors, key=errors.__getitem__))
+
+    @property
+    def diagnostics(self) -> dict[str, Any]:
+        """What the chains did: acceptance by move, agreement on the structure, trouble met."""
+        from adjoin.moves import Moves
+
+        names = list(Moves().probabilities)
+        moves = np.sum([trace.move for trace in self.traces], axis=0)
+        trouble = np.sum([trace.trouble for trace in self.traces], axis=0)
+        best = self._count.argmax(axis=0)
+        return {
+            "chains": [self._chain_summary(i) for i in range(self.n_chains)],
+            "chains_agree_on_mode": bool((best == best[0]).all()),
+            "acceptance": {
+                name: float(row[2] / row[0]) if row[0] else None
+                for name, row in zip(names, moves, strict=True)
+            },
+            "likelihood_power": self.power,
+            "singular_proposals": int(trouble[0]),
+            "singular_noise_draws": int(trouble[1]),
+            "proposals_beyond_largest_structure": int(trouble[2]),
+        }
+
+    def _chain_summary(self, i: int) -> dict[str, Any]:
+        count, trace = self._count[:, i], self.traces[i]
+        chosen = self.draws.chain == self.chain_numbers[i]
+        n_terms = np.diff(self.draws.offset)[chosen]
+        best = int(count.argmax())
+        move = trace.move[1:]
+        return {
+            "chain": self.chain_numbers[i],
+            "n_samples": trace.n_samples,
+            "mode": str(self.encoding.structure(self._catalogue[0][best])),
+            "mode_mass": float(count[best] / count.sum()),
+            "n_terms_median": float(np.median(n_terms)),
+            "noise_mean": float(self.draws.noise_sd[chosen].mean()),
+            "acceptance": float(move[:, 2].sum() / max(int(move[:, 0].sum()), 1)),
+        }
+
+
+def free_run_error(posterior: Posterior, u: Any, y: Any) -> float:
+    """RMSE of the free run of the MAP model, its first `max_lag` samples measured, not scored."""
+    import warnings
+
+    from adjoin.errors import DivergenceWarning
+
+    outputs, several = as_series(y, posterior.encoding.names.output)
+    seeds = [record[: posterior.max_lag] for record in outputs]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DivergenceWarning)  # an infinite error says it
+        run = posterior.map_model.simulate(u, seeds if several else seeds[0])
+    runs = run if several else [run]
+    error = rmse(
+        [record[posterior.max_lag :] for record in outputs],
+        [record[posterior.max_lag :] for record in runs],
+    )
+    return error if math.isfinite(error) else math.inf

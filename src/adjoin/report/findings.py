@@ -1,0 +1,228 @@
+"""What a run found, as tables for the terminal and as the JSON object of ``adjoin fit``.
+
+Receives a `Posterior` and scores; `describe_findings` gives a dictionary, `print_findings` shows
+it.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from adjoin import __version__
+from adjoin.errors import DivergenceWarning
+from adjoin.grammar.equation import term_text
+from adjoin.model import Model
+from adjoin.posterior import Posterior
+from adjoin.scores import nmse, rmse
+from adjoin.signals import Dataset
+
+_MOST_STRUCTURES = 10
+_MOST_TERMS = 40
+_SMALLEST_MASS, _SMALLEST_INCLUSION = 0.005, 0.01  # below, a table only counts
+_BAR, _WIDE = 10, 100  # characters
+_SHORT = 8  # terms that fit on a line or two
+
+
+def score_model(model: Model, data: Dataset, n_seed: int) -> dict[str, float | None]:
+    """Free-run and one-step errors after the first `n_seed` samples; None where it diverges."""
+    outputs = [record.output for record in data.records]
+    inputs = [record.inputs for record in data.records]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DivergenceWarning)  # None says it
+        free = model.simulate(inputs, [y[:n_seed] for y in outputs])
+        ahead = model.predict(inputs, outputs)
+    measured = [y[n_seed:] for y in outputs]
+    free, ahead = [y[n_seed:] for y in free], [y[n_seed:] for y in ahead]
+    return {
+        "free_run_rmse": _finite(rmse(measured, free)),
+        "free_run_nmse_percent_of_variance": _finite(nmse(measured, free)),
+        "one_step_rmse": _finite(rmse(measured, ahead)),
+    }
+
+
+def describe_findings(
+    posterior: Posterior,
+    every: Posterior | None = None,
+    scores: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The JSON object of ``adjoin fit``.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        What is reported: all chains pooled, or the selected one.
+    every : Posterior, optional
+        All chains, for the diagnostics.
+    scores : dict, optional
+        By part of the data.
+    """
+    every = every or posterior
+    n_shown = min(_MOST_STRUCTURES, len(posterior.structures))
+    models = [posterior.model(rank) for rank in range(n_shown)]
+    diagnostics = every.diagnostics
+    if every is not posterior:
+        diagnostics["selected_chain"] = posterior.chain_numbers[0]
+    return {
+        "equation": posterior.map_model.equation,
+        "offsets": dict(posterior.map_model.offsets),
+        "structures": [
+            {
+                "structure": [term_text(term) for term in model.structure],
+                "equation": model.equation,
+                "mass": float(mass),
+            }
+            for model, mass in zip(models, posterior.structures["mass"], strict=False)
+        ],
+        "n_structures": len(posterior.structures),
+        "terms": posterior.terms.to_dict("records"),
+        "noise": {name: float(value) for name, value in posterior.noise.items()},
+        "scores": scores or {},
+        "diagnostics": diagnostics,
+        "timing": dict(posterior.timing),
+        "settings": dict(posterior.settings),
+        "version": __version__,
+    }
+
+
+def print_findings(console: Console, posterior: Posterior, facts: dict[str, Any]) -> None:
+    """Show what was found: equation, structures, terms, noise, scores, and how the chains did."""
+    model = posterior.map_model
+    best = facts["structures"][0]
+    console.print("[bold]equation[/bold]  (most frequent structure, coefficients at their mode)")
+    console.print(f"  {escape(model.format(4))}", soft_wrap=False)
+    if model.offsets:
+        stated = ", ".join(f"{name} from {offset:.5g}" for name, offset in model.offsets.items())
+        console.print(f"  [dim]in deviations: {escape(stated)}[/dim]")
+    console.print()
+    _print_structures(console, facts)
+    _print_terms(console, facts)
+    noise = facts["noise"]
+    console.print(
+        f"[bold]noise[/bold]      standard deviation {noise['mean']:.4g},"
+        f" 95 % in [{noise['q025']:.4g}, {noise['q975']:.4g}]",
+        markup=True,
+    )
+    for part, scores in facts["scores"].items():
+        console.print(f"[bold]{part:11}[/bold]{_say_scores(scores)}")
+    for line in _say_chains(facts, len(best["structure"])):
+        console.print(line)
+
+
+def _print_structures(console: Console, facts: dict[str, Any]) -> None:
+    shown = facts["structures"][:1]
+    shown += [found for found in facts["structures"][1:] if found["mass"] >= _SMALLEST_MASS]
+    n_more = facts["n_structures"] - len(shown)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("mass", justify="right", no_wrap=True)
+    table.add_column("terms", justify="right", no_wrap=True)
+    table.add_column("structure", overflow="fold")
+    best = facts["structures"][0]["structure"]
+    for found in shown:
+        text = _difference(found["structure"], best)
+        table.add_row(f"{found['mass']:.3f}", str(len(found["structure"])), escape(text))
+    if n_more > 0:
+        rest = 1.0 - math.fsum(found["mass"] for found in shown)
+        table.add_row(f"{max(rest, 0.0):.3f}", "", f"[dim]{n_more} more[/dim]")
+    console.print(table, soft_wrap=False)
+
+
+def _difference(structure: list[str], best: list[str]) -> str:
+    """A structure in full if it is short, else what it has more and less than the best one."""
+    if len(structure) <= _SHORT:
+        return " + ".join(structure) or "0"
+    added = [term for term in structure if term not in best]
+    dropped = [term for term in best if term not in structure]
+    if not added + dropped:
+        return "the equation above"
+    if len(added) + len(dropped) > _SHORT:
+        return f"the first with {len(added)} other terms, without {len(dropped)} of its own"
+    with_these = ["with " + ", ".join(added)] if added else []
+    without = ["without " + ", ".join(dropped)] if dropped else []
+    return "the first " + " and ".join(with_these + without)
+
+
+def _print_terms(console: Console, facts: dict[str, Any]) -> None:
+    is_wide = console.width >= _WIDE
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("term", style="bold", no_wrap=True)
+    table.add_column("inclusion", no_wrap=True)
+    for name in ("mean", "sd", "2.5 %", "97.5 %"):
+        table.add_column(name, justify="right", no_wrap=True)
+    shown = [term for term in facts["terms"] if term["inclusion"] >= _SMALLEST_INCLUSION]
+    shown = shown[:_MOST_TERMS]
+    for term in shown:
+        bar = "█" * round(_BAR * term["inclusion"]) if is_wide else ""
+        numbers = [f"{term[name]:.3g}" for name in ("q025", "q975")]
+        table.add_row(
+            escape(term["term"]),
+            f"{term['inclusion']:.3f} [cyan]{bar}[/cyan]",
+            f"{term['mean']:.4g}",
+            f"{term['sd']:.2g}",
+            *numbers,
+        )
+    if rest := facts["terms"][len(shown) :]:
+        table.add_row(f"[dim]{len(rest)} more[/dim]", f"[dim]≤ {rest[0]['inclusion']:.3f}[/dim]")
+    console.print(table, soft_wrap=False)
+
+
+def _say_scores(scores: dict[str, float | None]) -> str:
+    free, share = scores["free_run_rmse"], scores["free_run_nmse_percent_of_variance"]
+    if free is None:
+        text = "[red]free run diverges[/red]"
+    else:
+        text = f"free run RMSE {free:.4g} (NMSE {share:.3g} % of the variance)"
+    ahead = scores["one_step_rmse"]
+    return text if ahead is None else f"{text}, one step ahead RMSE {ahead:.4g}"
+
+
+def _say_chains(facts: dict[str, Any], n_terms: int) -> list[str]:
+    found, timing = facts["diagnostics"], facts["timing"]
+    chains = found["chains"]
+    modes = [chain["mode"] for chain in chains]
+    n_same = max(modes.count(mode) for mode in modes)
+    verdict = (
+        f"[green]all {len(chains)} agree on the most frequent structure[/green]"
+        if n_same == len(chains)
+        else f"[yellow]{n_same} of {len(chains)} agree on the most frequent structure[/yellow]"
+    )
+    if len(chains) == 1:
+        verdict = "one only: nothing to compare it with"
+    acceptance = [f"{chain['acceptance']:.1%}" for chain in chains]
+    lines = [f"[bold]chains[/bold]     {verdict}; structure moves accepted {', '.join(acceptance)}"]
+    if "selected_chain" in found:
+        lines.append(
+            f"[bold]selected[/bold]   chain {found['selected_chain']}, by its free-run error on the"
+            " validation part"
+        )
+    if found["likelihood_power"] != 1.0:
+        lines.append(
+            f"[bold]likelihood[/bold] to the power {found['likelihood_power']:.3g}"
+            " (autocorrelated residuals count for less)"
+        )
+    if found["singular_proposals"] or found["singular_noise_draws"]:
+        lines.append(
+            f"[yellow]numerics[/yellow]   {found['singular_proposals']} proposals and"
+            f" {found['singular_noise_draws']} noise draws refused: terms could not be told apart"
+        )
+    if found["proposals_beyond_largest_structure"]:
+        lines.append(
+            f"[yellow]size[/yellow]       {found['proposals_beyond_largest_structure']} proposals"
+            f" beyond the largest structure (at {n_terms} terms)"
+        )
+    n_samples = sum(chain["n_samples"] for chain in chains)
+    lines.append(
+        f"[bold]time[/bold]       {timing['sampling_s']:.2f} s for {n_samples:,} samples"
+        f" ({timing['total_s']:.2f} s in all)"
+    )
+    return lines
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
