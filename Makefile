@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo test test-fast test-kernels lint format bench clean
+.PHONY: install demo test test-fast test-kernels lint format bench bench-cases clean
 
 install: $(STAMP)
 
@@ -40,6 +40,11 @@ format: install
 
 bench: install
 	$(BIN)/python benchmarks/free_run.py
+	$(BIN)/python benchmarks/osa_speed.py
+
+bench-cases: install
+	$(BIN)/python benchmarks/osa_academic.py
+	$(BIN)/python benchmarks/osa_silverbox.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build

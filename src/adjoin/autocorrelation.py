@@ -5,10 +5,10 @@ Receives residuals; gives the power that the likelihood deserves.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import fft
 
 from adjoin.kernels.state import Float1D
 
@@ -22,14 +22,17 @@ def autocorrelation(records: Sequence[Float1D]) -> Float1D:
 
     about the common mean; up to the length of the longest record.
     """
-    mean = np.concatenate(records).mean()
+    joined = np.concatenate(records)
+    mean = joined.mean()
     total: Float1D = np.zeros(max(map(len, records)))
     for record in records:
-        n = fft.next_fast_len(2 * len(record))
-        spectrum = fft.rfft(record - mean, n)
-        total[: len(record)] += fft.irfft(np.abs(spectrum) ** 2, n)[: len(record)]
+        n = 1 << (2 * len(record)).bit_length()  # padded, so that it does not wrap around
+        spectrum = np.fft.rfft(record - mean, n)
+        total[: len(record)] += np.fft.irfft(np.abs(spectrum) ** 2, n)[: len(record)]
+    if np.ptp(joined) == 0.0:  # a constant, though its mean may round off it
+        total[:] = 0.0
     if not total[0] > 0.0:
-        total[0] = 1.0  # a constant: nothing to correlate
+        total[0] = 1.0  # nothing to correlate
     total /= total[0]
     return total
 
@@ -37,9 +40,16 @@ def autocorrelation(records: Sequence[Float1D]) -> Float1D:
 def integrated_time(records: Sequence[Float1D]) -> float:
     r"""The integrated autocorrelation time :math:`τ = 1 + 2 \sum_{k=1}^{M} ρ_k`, at least 1.
 
-    M is the smallest lag with :math:`M ≥ 5 τ(M)`. A mean over n samples of the series is as
-    uncertain as one over n/τ independent ones.
+    A mean over n samples of the series is as uncertain as one over n/τ independent ones. M is the
+    smallest lag with :math:`M ≥ 5 τ(M)` (Sokal). Where the first correlations are negative that
+    stops at once, whatever slow drift follows; so the sum over :math:`\sqrt n` lags is taken
+    instead if it is larger by three of its standard errors :math:`τ \sqrt{4M/n}`.
     """
+    n_samples = sum(map(len, records))
     time = 2.0 * np.cumsum(autocorrelation(records)) - 1.0
     inside = np.arange(len(time)) >= _WINDOW * time
-    return max(1.0, float(time[np.argmax(inside)] if inside.any() else time[-1]))
+    found = max(1.0, float(time[np.argmax(inside)] if inside.any() else time[-1]))
+    far = min(math.isqrt(n_samples), len(time) - 1)
+    slow = float(time[far])
+    error = found * math.sqrt(4.0 * far / n_samples)
+    return slow if slow > found + 3.0 * error else found

@@ -11,6 +11,9 @@ import io
 import json
 import os
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -119,7 +122,11 @@ def demo(as_json: JsonOption = False) -> None:
 @app.command()
 def fit(
     data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="A CSV, text or MATLAB file with the signals.")
+        list[Path],
+        typer.Argument(
+            metavar="DATA...",
+            help="A CSV, text or MATLAB file with the signals; more: one record each.",
+        ),
     ],
     inputs: Annotated[
         str | None,
@@ -175,13 +182,16 @@ def fit(
 
     with _console(stderr=True).status("reading the data …"):
         from adjoin import Identifier, read_data
+        from adjoin.signals import Dataset
 
-        everything = read_data(data, inputs, output)
+        everything = Dataset.join([read_data(file, inputs, output) for file in data])
         train, held_out = everything, None
         if validation is not None:
             if not 0.0 < validation < 1.0:
                 raise AdjoinError(f"--validation is a share between 0 and 1, not {validation:g}")
             train, held_out = everything.split(1.0 - validation)
+        if held_out is not None:
+            held_out.require_window(max_lag)
     identifier = Identifier(
         objective=objective,
         grammar=None if grammar is None else _grammar_file(grammar),
@@ -200,11 +210,12 @@ def fit(
         n_jobs=jobs,
         functions=functions,
         likelihood_power=_power(likelihood_power),
-    ).fit(train)
+    )
+    with _warnings_as_notes():
+        identifier.fit(train)
     every = posterior = identifier.posterior_
     with _console(stderr=True).status("scoring …"):
         if held_out is not None:
-            held_out.require_window(every.max_lag)
             posterior = every.select_chain(held_out, held_out)
         parts = {"training": train, "validation": held_out}
         scores = {
@@ -213,11 +224,23 @@ def fit(
             if where is not None
         }
         facts = findings.describe_findings(posterior, every, scores)
-    facts["settings"] |= {"data": str(data), "validation": validation}
+    facts["settings"] |= {"data": [str(file) for file in data], "validation": validation}
     if as_json:
         _print_json(facts)
     else:
         findings.print_findings(_console(), posterior, facts)
+    if not identifier.is_complete_:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _warnings_as_notes() -> Iterator[None]:
+    """Show warnings as notes to a person, not as lines of source code."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        typer.echo(f"{typer.style('note:', fg='yellow', bold=True)} {warning.message}", err=True)
 
 
 def _power(text: str) -> float | str:

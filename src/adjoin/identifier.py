@@ -9,26 +9,27 @@ import time
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 
 from adjoin.autocorrelation import integrated_time
+from adjoin.checks import is_real, require_count, require_seed
 from adjoin.engines.osa import OsaEngine
 from adjoin.errors import AdjoinError
 from adjoin.estimator import Estimator
-from adjoin.grammar import Grammar
+from adjoin.grammar import Grammar, Structure
 from adjoin.grammar.terms import FUNCTIONS
 from adjoin.kernels.osa import run_osa
 from adjoin.model import Model
 from adjoin.moves import Moves
 from adjoin.posterior import Posterior
+from adjoin.prediction import measured_pair, run_against
 from adjoin.prior import STANDARD, Prior
 from adjoin.report.progress import compiling, watching
 from adjoin.runner import Observer, n_workers, run_chains, warm_up
 from adjoin.scores import fit_index
-from adjoin.signals import Dataset, Scaling, as_series
+from adjoin.signals import Dataset, Scaling
 
 _MEGABYTE = 2**20
 _OFFSET_ERRORS = 4.0  # false alarm 6e-5
@@ -100,9 +101,12 @@ class Identifier(Estimator):
     seed_ : int
         The seed that was used.
     is_complete_ : bool
-        False if it was interrupted; the posterior then is what there was.
+        False if it was interrupted; the posterior then is what there was, of the chains that had
+        something to show.
     n_features_in_ : int
         Number of inputs.
+    scaling_ : Scaling
+        From the user's units to those of the fit.
     """
 
     def __init__(
@@ -169,29 +173,34 @@ class Identifier(Estimator):
         data = self._dataset(u, y)
         data.require_variation()
         grammar = self._grammar(data)
-        engine = self._engine(data, grammar)
+        prior = Prior.read(self.prior, self.expected_terms)
+        scaling = self._scaling(data, grammar, prior)
+        engine = self._engine(scaling.apply(data), grammar, prior)
         with compiling(run_osa, self.progress):
             compile_s = warm_up(engine)
         seed = np.random.SeedSequence(self.seed)
         if self.likelihood_power == "auto":
-            engine = replace(engine, power=self._estimate_power(engine, seed))
+            power = self._estimate_power(engine, scaling, data, seed)
+            engine = replace(engine, power=power)
         with watching(self.progress, self.chains, self.samples) as observer:
             run = run_chains(engine, self.chains, self.samples, seed, self.n_jobs, observer)
+        kept = [i for i, trace in enumerate(run.traces) if len(trace.structure)]
         if not run.is_complete:
-            done = min(trace.n_samples for trace in run.traces)
+            done = min(run.traces[i].n_samples for i in kept)
             warnings.warn(
-                f"interrupted: the posterior is what there was, {done} of {self.samples} samples of"
-                " the shortest chain",
+                f"interrupted: the posterior is what there was, {len(kept)} of {self.chains} chains"
+                f" and {done} of {self.samples} samples of the shortest",
                 stacklevel=2,
             )
         self.grammar_ = grammar
+        self.scaling_ = scaling
         self.seed_ = int(seed.entropy)  # type: ignore[arg-type]
         self.is_complete_ = run.is_complete
         self.n_features_in_ = len(data.names.inputs)
         self.posterior_ = Posterior(
-            tuple(run.traces),
+            tuple(run.traces[i] for i in kept),
             engine.encoding,
-            self.scaling_,
+            scaling,
             data,
             engine.power,
             float(self.burn_in),
@@ -201,6 +210,7 @@ class Identifier(Estimator):
                 "sampling_s": run.seconds,
                 "total_s": time.perf_counter() - begin,
             },
+            tuple(kept),
         )
         self.model_ = self.posterior_.map_model
         return self
@@ -218,18 +228,26 @@ class Identifier(Estimator):
         if self.checkpoint is not None:
             raise AdjoinError("checkpoints are not available yet; use checkpoint=None")
         for name in ("samples", "thin", "chains", "memory_mb"):
-            _require_count(name, getattr(self, name))
+            require_count(name, getattr(self, name))
         if self.samples < self.thin:
             raise AdjoinError(f"thin={self.thin} keeps none of {self.samples} samples; thin less")
         if self.n_jobs is not None and self.n_jobs != -1:
-            _require_count("n_jobs", self.n_jobs)
-        if not (_is_real(self.burn_in) and 0.0 <= self.burn_in < 1.0):
+            require_count("n_jobs", self.n_jobs)
+        if not (is_real(self.burn_in) and 0.0 <= self.burn_in < 1.0):
             raise AdjoinError(f"burn_in must be a share from 0 to below 1, not {self.burn_in!r}")
         power = self.likelihood_power
-        if power != "auto" and not (_is_real(power) and 0.0 <= float(power) <= 1.0):
+        if power != "auto" and not (is_real(power) and 0.0 <= float(power) <= 1.0):
             raise AdjoinError(f"likelihood_power must be 'auto' or from 0 to 1, not {power!r}")
-        if self.seed is not None and (not isinstance(self.seed, Integral) or self.seed < 0):
-            raise AdjoinError(f"seed must be a whole number from 0 on, or None, not {self.seed!r}")
+        require_seed(self.seed)
+        for name in ("center", "scale", "progress"):
+            value = getattr(self, name)
+            is_known = isinstance(value, bool | np.bool) or value is None
+            if not is_known and not (name == "progress" and callable(value)):
+                raise AdjoinError(f"{name} must be True, False or None, not {value!r}")
+        if self.initial is not None and not isinstance(self.initial, str | Structure):
+            raise AdjoinError(
+                f"initial must be an equation's right-hand side, not {self.initial!r}"
+            )
 
     def _dataset(self, u: Any, y: Any) -> Dataset:
         names = self.grammar.names if isinstance(self.grammar, Grammar) else None
@@ -258,21 +276,21 @@ class Identifier(Estimator):
             )
         elif not isinstance(grammar, Grammar):
             raise AdjoinError(f"grammar must be an adjoin.Grammar, not {grammar!r}")
-        elif self.functions or (self.max_lag, self.max_degree) not in (
-            (10, 4),
-            (grammar.max_lag, grammar.max_degree),
-        ):
-            raise AdjoinError(
-                "the grammar has its own max_lag, max_degree and functions; set them there only"
-            )
+        elif self.functions:
+            raise AdjoinError("the grammar has its own functions; set them there only")
+        else:
+            for name, default in (("max_lag", 10), ("max_degree", 4)):
+                given, own = getattr(self, name), getattr(grammar, name)
+                if given not in (default, own):
+                    raise AdjoinError(
+                        f"{name}={given!r}, but the grammar has {own}; set it there only"
+                    )
         return grammar if self.initial is None else grammar.with_initial(self.initial)
 
-    def _engine(self, data: Dataset, grammar: Grammar) -> OsaEngine:
-        prior = Prior.read(self.prior, self.expected_terms)
-        self.scaling_ = self._scaling(data, grammar, prior)
+    def _engine(self, data: Dataset, grammar: Grammar, prior: Prior) -> OsaEngine:
         power = 1.0 if self.likelihood_power == "auto" else float(self.likelihood_power)
         return OsaEngine(
-            self.scaling_.apply(data),
+            data,
             grammar.alphabet,
             prior,
             Moves.read(self.moves),
@@ -303,15 +321,20 @@ class Identifier(Estimator):
             scaling = Scaling(data.names, kept, scaling.scale)
         return scaling
 
-    def _estimate_power(self, engine: OsaEngine, seed: np.random.SeedSequence) -> float:
+    def _estimate_power(
+        self, engine: OsaEngine, scaling: Scaling, data: Dataset, seed: np.random.SeedSequence
+    ) -> float:
         """The power w = 1/τ, from the residuals of the best structure of a short first run."""
         own_seed = np.random.SeedSequence(seed.entropy, spawn_key=(_PILOT_KEY,))
         n_samples = min(_PILOT_SAMPLES, self.samples)
-        with watching(self.progress, 1, n_samples, "first run") as observer:
-            run = run_chains(replace(engine, thin=1), 1, n_samples, own_seed, 1, observer)
-        pilot = Posterior(tuple(run.traces), engine.encoding, self.scaling_, engine.data)
-        residual = pilot.residuals()
-        return 1.0 / integrated_time(residual)
+        pilot = replace(engine, thin=1)
+        with watching(self.progress, self.chains, n_samples, "first run") as observer:
+            run = run_chains(pilot, self.chains, n_samples, own_seed, self.n_jobs, observer)
+        if not run.is_complete:
+            raise KeyboardInterrupt  # who stops the first run does not want the second
+        chains = [Posterior((trace,), engine.encoding, scaling, data) for trace in run.traces]
+        # Chains end at different models, whose residuals differ in what they leave unexplained.
+        return 1.0 / float(np.mean([integrated_time(chain.residuals()) for chain in chains]))
 
     def _settings(self, engine: OsaEngine, grammar: Grammar) -> dict[str, Any]:
         """How the posterior was made, as plain values."""
@@ -343,25 +366,22 @@ class Identifier(Estimator):
             raise AdjoinError("this Identifier has learned nothing yet; call fit(u, y) first")
         return self.model_
 
-    def predict(self, u: Any, y: Any, steps_ahead: int = 1) -> Any:
+    def predict(self, u: Any, y: Any = None, steps_ahead: int = 1) -> Any:
         """Predict from measured outputs up to `steps_ahead` samples before, by the MAP model."""
-        return self._fitted().predict(u, y, steps_ahead)
+        model = self._fitted()
+        return model.predict(*measured_pair(model, u, y), steps_ahead)
 
     def simulate(self, u: Any, y_init: Any = None) -> Any:
         """Free run of the MAP model, seeded by the first measured outputs `y_init`."""
         return self._fitted().simulate(u, y_init)
 
-    def score(self, u: Any, y: Any) -> float:
+    def score(self, u: Any, y: Any = None) -> float:
         r"""The fit index of the MAP model's free run, 100·(1 - RMSE/σ_y); 100 is perfect.
 
         The first ``max_lag`` samples of each record seed the run and are not scored.
         """
-        model, n_seed = self._fitted(), self.posterior_.max_lag
-        outputs, several = as_series(y, model.names.output)
-        seeds = [record[:n_seed] for record in outputs]
-        run = model.simulate(u, seeds if several else seeds[0])
-        runs = run if several else [run]
-        return fit_index([r[n_seed:] for r in outputs], [r[n_seed:] for r in runs])
+        model = self._fitted()
+        return fit_index(*run_against(model, u, y, self.posterior_.max_lag))
 
 
 def _is_offset(data: Dataset) -> np.ndarray:
@@ -373,12 +393,3 @@ def _is_offset(data: Dataset) -> np.ndarray:
         error = joined.std() * np.sqrt(integrated_time(records) / len(joined))
         found.append(abs(joined.mean()) > _OFFSET_ERRORS * error)
     return np.array(found)
-
-
-def _is_real(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _require_count(name: str, value: object) -> None:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise AdjoinError(f"{name} must be a whole number from 1 on, not {value!r}")

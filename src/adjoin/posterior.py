@@ -7,6 +7,7 @@ coefficients and noise are and how sure that is, and hands models to prediction.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,16 +16,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adjoin.errors import AdjoinError
+from adjoin.checks import make_generator, require_count, require_seed
+from adjoin.errors import AdjoinError, DivergenceWarning
 from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.equation import term_text
 from adjoin.grammar.terms import Structure, Term, exponents
 from adjoin.kernels.state import Float1D, Int1D
 from adjoin.model import Model
-from adjoin.prediction import BANDS, Prediction, propagate
+from adjoin.prediction import BANDS, Prediction, propagate, run_against
 from adjoin.regression import conditional_mode, design
 from adjoin.scores import rmse
-from adjoin.signals import Dataset, Scaling, as_series
+from adjoin.signals import Dataset, Scaling
 from adjoin.traces import ChainTrace
 
 if TYPE_CHECKING:
@@ -170,7 +172,7 @@ class Posterior:
 
     def structure(self, rank: int = 0) -> Structure:
         """The structure with that place in `structures`; 0 has the largest mass."""
-        return self.encoding.structure(self._catalogue[0][self._ranking[rank]])
+        return self.encoding.structure(self._catalogue[0][self._number(rank)])
 
     @cached_property
     def _count(self) -> np.ndarray:
@@ -229,12 +231,18 @@ class Posterior:
                     f"there is no structure {structure}; there are {len(self._ranking)}, from 0 on"
                 )
             return int(self._ranking[structure])
+        structure = Structure(structure.terms, self.encoding.names)  # in this order of the signals
         known = set(self.encoding.atoms)
         if all(atom in known for term in structure for atom in term):
-            keys = tuple(self.encoding.key(term) for term in structure)
-            if keys in self._catalogue[0]:
-                return self._catalogue[0].index(keys)
+            number = self._number_of.get(tuple(map(self.encoding.key, structure)))
+            if number is not None and self._count[number].any():
+                return number
         raise AdjoinError(f"no draw has the structure '{structure}'; see .structures")
+
+    @cached_property
+    def _number_of(self) -> dict[tuple[int, ...], int]:
+        """The number of each structure by its keys."""
+        return {keys: number for number, keys in enumerate(self._catalogue[0])}
 
     def _summary(self, chosen: Int1D) -> pd.DataFrame:
         """One row per term that occurs among the chosen draws."""
@@ -281,8 +289,8 @@ class Posterior:
         theta = conditional_mode(
             columns,
             output,
-            float(self.draws.noise[chosen].mean()) if chosen.any() else 1.0,
-            float(self.draws.coefficient[chosen].mean()) if chosen.any() else 1.0,
+            float(self.draws.noise[chosen].mean()),
+            float(self.draws.coefficient[chosen].mean()),
             self.power,
         )
         factor = [self._coefficient_factor(term) for term in found]
@@ -301,9 +309,8 @@ class Posterior:
 
     def draw_models(self, n: int = 100, seed: int | None = 0) -> list[Model]:
         """Models drawn at random from the posterior: structure, coefficients and noise together."""
-        if not isinstance(n, Integral) or n < 1:
-            raise AdjoinError(f"n must be a whole number from 1 on, not {n!r}")
-        chosen = np.random.default_rng(seed).integers(len(self), size=int(n))
+        require_count("n", n)
+        chosen = make_generator(seed).integers(len(self), size=int(n))
         return list(self._models(chosen))
 
     def _models(self, chosen: Sequence[int] | Int1D) -> Iterator[Model]:
@@ -327,9 +334,10 @@ class Posterior:
         `y_init` needs `max_lag` samples; the mean, the bands and the share of diverged draws come
         back in a `Prediction`.
         """
-        models = self.draw_models(draws, seed)
-        noise_seed = 0 if seed is None else seed + 1
-        return propagate(models, u, y_init, noise_seed, quantiles)
+        require_count("draws", draws)
+        require_seed(seed)
+        noise_seed = None if seed is None else seed + 1
+        return propagate(self.draw_models(draws, seed), u, y_init, noise_seed, quantiles)
 
     def chain(self, number: int) -> Posterior:
         """The posterior of one chain alone."""
@@ -338,11 +346,11 @@ class Posterior:
         trace = self.traces[self.chain_numbers.index(number)]
         return replace(self, traces=(trace,), chain_numbers=(number,))
 
-    def validation_errors(self, u: Any, y: Any) -> dict[int, float]:
+    def validation_errors(self, u: Any, y: Any = None) -> dict[int, float]:
         """The free-run RMSE of each chain's own MAP model; infinite where it diverges."""
         return {number: free_run_error(self.chain(number), u, y) for number in self.chain_numbers}
 
-    def select_chain(self, u: Any, y: Any) -> Posterior:
+    def select_chain(self, u: Any, y: Any = None) -> Posterior:
         """The posterior of the chain whose MAP model has the smallest free-run error on (u, y).
 
         Use validation data, never the test set.
@@ -389,20 +397,9 @@ class Posterior:
         }
 
 
-def free_run_error(posterior: Posterior, u: Any, y: Any) -> float:
+def free_run_error(posterior: Posterior, u: Any, y: Any = None) -> float:
     """RMSE of the free run of the MAP model, its first `max_lag` samples measured, not scored."""
-    import warnings
-
-    from adjoin.errors import DivergenceWarning
-
-    outputs, several = as_series(y, posterior.encoding.names.output)
-    seeds = [record[: posterior.max_lag] for record in outputs]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DivergenceWarning)  # an infinite error says it
-        run = posterior.map_model.simulate(u, seeds if several else seeds[0])
-    runs = run if several else [run]
-    error = rmse(
-        [record[posterior.max_lag :] for record in outputs],
-        [record[posterior.max_lag :] for record in runs],
-    )
+        error = rmse(*run_against(posterior.map_model, u, y, posterior.max_lag))
     return error if math.isfinite(error) else math.inf

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from numbers import Integral, Real
+from numbers import Real
 from typing import Self
 
 import numpy as np
 
+from adjoin.checks import is_real, make_generator, require_count
 from adjoin.errors import AdjoinError
 from adjoin.grammar import Alphabet, Grammar, Structure, Term
 from adjoin.grammar.encoding import Encoding
+from adjoin.grammar.terms import make_term
+from adjoin.kernels.draw import SMALLEST
 from adjoin.kernels.prior import draw_terms, term_priors
 from adjoin.kernels.state import Float1D, PriorTable
 from adjoin.model import Model
@@ -68,7 +71,7 @@ class Prior:
     power_rate: float = 0.7
     coefficient_sd: float = 1.0
     noise_shape: float = 1e-6
-    noise_scale: float = 1e-3
+    noise_scale: float = 1e-5
     coefficient_shape: float | None = None
     coefficient_scale: float | None = None
     units: str = STANDARD
@@ -85,7 +88,7 @@ class Prior:
             _require(name, getattr(self, name), 0.0, math.inf, "a positive number")
         _require("lag_decay", self.lag_decay, 0.0, 1.0, "a number between 0 and 1")
         share = self.power_weight
-        if not (_is_real(share) and 0.0 <= share <= 1.0):
+        if not (is_real(share) and 0.0 <= share <= 1.0):
             raise AdjoinError(f"power_weight must be a share from 0 to 1, not {share!r}")
         hyper = (self.coefficient_shape, self.coefficient_scale)
         if (hyper[0] is None) != (hyper[1] is None):
@@ -107,7 +110,7 @@ class Prior:
         if isinstance(given, Prior):
             if expected_terms not in (given.expected_terms, 5.0):
                 raise AdjoinError(
-                    f"expected_terms={expected_terms:g}, but the prior has"
+                    f"expected_terms={expected_terms!r}, but the prior has"
                     f" {given.expected_terms:g}; set it in the Prior only"
                 )
             return given
@@ -152,6 +155,13 @@ class Prior:
 
     def term_probability(self, term: Term, alphabet: Alphabet) -> float:
         """p(t) of a term of the alphabet."""
+        term = make_term(term, alphabet.names)
+        if not 1 <= len(term) <= alphabet.max_degree:
+            raise AdjoinError(
+                f"a term has from 1 to max_degree={alphabet.max_degree} factors, not {len(term)}"
+            )
+        for atom in term:
+            alphabet.choice(atom)  # refuses atoms that are not in the alphabet
         encoding, density = Encoding(alphabet), np.empty(1)
         number = np.array([[encoding.number[atom] for atom in term]], dtype=np.int64)
         term_priors(self.table(encoding), number, np.array([len(term)], dtype=np.int64), density)
@@ -167,20 +177,21 @@ class Prior:
 
         Their `noise_sd` is None where the noise prior is too flat to be drawn from.
         """
-        if not isinstance(n, Integral) or n < 1:
-            raise AdjoinError(f"n must be a whole number from 1 on, not {n!r}")
+        require_count("n", n)
+        if not isinstance(grammar, Grammar):
+            raise AdjoinError(f"grammar must be an adjoin.Grammar, not {grammar!r}")
         encoding = Encoding(grammar.alphabet)
-        table, rng = self.table(encoding), np.random.default_rng(seed)
+        table, rng = self.table(encoding), make_generator(seed)
         return [self._draw_model(rng, encoding, table) for _ in range(n)]
 
     def _draw_model(self, rng: np.random.Generator, encoding: Encoding, table: PriorTable) -> Model:
         structure = self.draw_structure(rng, encoding, table)
         sd = self.coefficient_sd
         if self.coefficient_shape is not None and self.coefficient_scale is not None:
-            sd = math.sqrt(self.coefficient_scale / rng.standard_gamma(self.coefficient_shape))
+            sd = _draw_sd(rng, self.coefficient_shape, self.coefficient_scale)
         noise = None
         if self.noise_shape >= _FLAT:
-            noise = math.sqrt(self.noise_scale / rng.standard_gamma(self.noise_shape))
+            noise = _draw_sd(rng, self.noise_shape, self.noise_scale)
         return Model(structure, tuple(sd * rng.standard_normal(len(structure))), noise)
 
     def draw_structure(
@@ -215,10 +226,11 @@ def _degrees(rate: float, max_degree: int) -> Float1D:
     return np.array(mass) / math.fsum(mass)
 
 
-def _is_real(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+def _draw_sd(rng: np.random.Generator, shape: float, scale: float) -> float:
+    """The root of a draw from IG(shape, scale), whose gamma variate may underflow to zero."""
+    return math.sqrt(scale / max(rng.standard_gamma(shape), SMALLEST))
 
 
 def _require(name: str, value: object, low: float, high: float, what: str) -> None:
-    if not (isinstance(value, Real) and _is_real(value) and low < float(value) < high):
+    if not (isinstance(value, Real) and is_real(value) and low < float(value) < high):
         raise AdjoinError(f"{name} must be {what}, not {value!r}")

@@ -6,12 +6,10 @@ coefficients of one structure where a posterior mode is wanted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from scipy import linalg
 
 from adjoin.errors import AdjoinError
 from adjoin.grammar.encoding import Encoding
@@ -99,15 +97,14 @@ def conditional_mode(
     unit, ridge = columns / length, noise / (coefficient * power) / length**2
     normal = unit.T @ unit
     normal[np.diag_indices_from(normal)] += ridge
-    solve = _solver(normal)
-    theta = solve(unit.T @ output)
-    theta += solve(unit.T @ (output - unit @ theta) - ridge * theta)
+    theta = _solve(normal, unit.T @ output)
+    theta += _solve(normal, unit.T @ (output - unit @ theta) - ridge * theta)
     return np.asarray(theta / length)
 
 
-def _solver(normal: Float2D) -> Callable[[Float1D], Float1D]:
-    """How to solve with a matrix that should be positive definite, and nearly is if it is not."""
+def _solve(normal: Float2D, right: Float1D) -> Float1D:
+    """Solve with a matrix that should be regular; by least squares if rounding says it is not."""
     try:
-        return partial(linalg.cho_solve, linalg.cho_factor(normal))
-    except linalg.LinAlgError:
-        return partial(np.matmul, linalg.pinvh(normal))
+        return np.asarray(np.linalg.solve(normal, right))
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(normal, right)[0])

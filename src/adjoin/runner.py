@@ -63,7 +63,7 @@ Observer = Callable[[Snapshot], None]
 
 
 class Run(NamedTuple):
-    """What came of it: a trace per chain, fewer samples where it was interrupted."""
+    """What came of it: a trace per chain, with fewer samples or none where it was interrupted."""
 
     traces: list[ChainTrace]
     is_complete: bool
@@ -98,7 +98,7 @@ def run_chains(
     Raises
     ------
     KeyboardInterrupt
-        If it is interrupted before every chain has something to show.
+        If it is interrupted before any chain has something to show.
     """
     stop = threading.Event()
 
@@ -116,15 +116,17 @@ def run_chains(
 
     begin = time.perf_counter()
     with ThreadPoolExecutor(n_workers(n_jobs, n_chains), "adjoin-chain") as pool:
-        futures = [pool.submit(run, i, child) for i, child in enumerate(seed.spawn(n_chains))]
+        futures: list[Future[ChainTrace]] = []
         try:
+            for number, child in enumerate(seed.spawn(n_chains)):
+                futures.append(pool.submit(run, number, child))
             _wait(futures)
         except BaseException as error:
             stop.set()
             if not isinstance(error, KeyboardInterrupt):
                 raise
         traces = [future.result() for future in futures]
-    if stop.is_set() and not all(len(trace.structure) for trace in traces):
+    if stop.is_set() and not any(len(trace.structure) for trace in traces):
         raise KeyboardInterrupt
     return Run(traces, not stop.is_set(), time.perf_counter() - begin)
 

@@ -199,6 +199,21 @@ class Dataset:
             records.append(Record(matrix, series[:, 0]))
         return cls(tuple(records), names, sampling_time, label)
 
+    @classmethod
+    def join(cls, datasets: Sequence[Dataset]) -> Dataset:
+        """One data set of the records of several with the same signals."""
+        first, *others = datasets
+        for other in others:
+            if other.names != first.names:
+                raise AdjoinError(
+                    f"the signals differ: {', '.join(first.names.ordered[:-1])} and"
+                    f" {', '.join(other.names.ordered[:-1])}; name the inputs and the output."
+                )
+        if not others:
+            return first
+        records = tuple(record for dataset in datasets for record in dataset.records)
+        return cls(records, first.names, first.sampling_time, first.label)
+
     @property
     def n_records(self) -> int:
         """Number of records."""

@@ -72,7 +72,7 @@ class TraceLog:
         """Take over what a buffer holds, and empty it; its counters go on counting."""
         n_records, n_theta, _ = buffer.cursor
         start = np.flatnonzero(buffer.is_new[:n_records])
-        end = np.append(start[1:], n_records)
+        end = np.append(start[1:], n_records)[: len(start)]  # none of none
         numbers = np.empty(len(start), dtype=np.int64)
         theta = buffer.theta[:n_theta].copy()
         place = key_place = 0

@@ -38,18 +38,6 @@ def test_every_command_has_help_with_an_example(command: tuple[str, ...]) -> Non
         assert "--json" in done.stdout
 
 
-def test_demo_shows_grammar_derivation_and_equation() -> None:
-    done = run("demo")
-    assert done.returncode == 0, done.stderr
-    for piece in ("expr0*", "α5", "derivation", "y(k) = 0.5*u(k-1)", "NMSE"):
-        assert piece in done.stdout
-    result = run_json("demo")
-    assert result["equation"] == "y(k) = 0.5*u(k-1) - 0.3*u(k-5)^3 + 0.3*y(k-1)"
-    # The truth leaves the noise alone: 1 % of the variance. Over 495
-    # samples that is known to sqrt(2/495) = 6 %, so 0.3 is more than four standard errors.
-    assert result["scores"]["test_nmse_percent_of_variance"] == pytest.approx(1.0, abs=0.3)
-
-
 def test_show_is_json_for_scripts() -> None:
     result = run_json("grammar", "show", "narx", "--inputs", "u,udot", "--functions", "abs")
     assert result["start"] == "expr0"

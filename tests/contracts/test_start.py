@@ -34,6 +34,7 @@ def _command(*arguments: str) -> str:
         (_command("--help"), (*HEAVY, "numpy")),
         (_command("grammar", "show"), HEAVY),
         (_command("grammar", "parse", "y(k) = u(k)"), HEAVY),
+        ("import adjoin\nadjoin.Identifier", tuple(set(HEAVY) - {"numba", "scipy"})),
     ],
 )
 def test_nothing_heavy_is_imported_before_it_is_needed(code: str, unwanted) -> None:
@@ -53,13 +54,23 @@ def test_the_public_names_are_there() -> None:
 _COUNT = """
 import numpy as np
 import adjoin
-from adjoin.kernels import functions, simulate
+from adjoin.kernels import functions, gram, osa, prior, simulate
 model = adjoin.Model.parse("y(k) = 0.5*u(k-1) + 0.1*abs(y(k-1))*e(k-1)")
 for u in (np.ones(9), np.ones(9).reshape(-1, 1), [1] * 9, np.ones(18)[::2]):
     model.simulate(u)
     model.predict(u, np.ones(9))
     model.predict(u, np.ones(9), steps_ahead=3)
+rng = np.random.default_rng(0)
+u = rng.standard_normal((300, 2))
+y = u[:, 0] + 0.1 * rng.standard_normal(300)
+quick = dict(samples=9000, chains=2, seed=0, max_lag=3, progress=False, memory_mb=1)
+wide = dict(likelihood_power=0.0, expected_terms=150)  # the prior wanders: the table fills up
+adjoin.Identifier(**quick, **wide).fit(u, y)
+adjoin.Identifier(**quick, initial="u1(k)", likelihood_power=0.5).fit([u, u[:50]], [y, y[:50]])
+adjoin.Prior().draw(adjoin.Grammar.narx())
+adjoin.Prior().inclusion(adjoin.Structure.parse("u(k)").terms[0], adjoin.Grammar.narx().alphabet)
 kernels = (simulate.run_recursion, simulate.predict_ahead, functions.fill_function)
+kernels += (osa.run_osa, gram.rehash, prior.draw_terms, prior.term_priors)
 hits = sum(sum(k.stats.cache_hits.values()) for k in kernels)
 misses = sum(sum(k.stats.cache_misses.values()) for k in kernels)
 print(hits, misses, *(len(k.signatures) for k in kernels))
@@ -85,8 +96,9 @@ def test_a_second_process_compiles_nothing_and_each_kernel_has_one_signature(
         counts.append([int(number) for number in done.stdout.split()])
     (_, first_misses, *signatures), (second_hits, second_misses, *_) = counts
     assert first_misses > 0
-    assert (second_hits, second_misses) == (3, 0)
-    assert signatures == [1, 1, 1]
+    assert second_misses == 0
+    assert second_hits == len(signatures)
+    assert set(signatures) == {1}
 
 
 @pytest.mark.skipif(

@@ -10,6 +10,7 @@ import shlex
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 from tests.command import run
 
@@ -83,6 +84,10 @@ def test_commands(page: str, command: str, output: str, tmp_path: Path) -> None:
         return
     assert program == "adjoin", page
     Grammar.narx().write(tmp_path / "my.tag")
+    rig = adjoin.datasets.academic(seed=0).train
+    rows = np.column_stack([np.arange(len(rig)) / 100, rig.u, rig.y])
+    header = "time,force,velocity"
+    np.savetxt(tmp_path / "rig.csv", rows, delimiter=",", header=header, comments="")
     done = run(*arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     if output:

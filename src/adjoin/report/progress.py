@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from adjoin.kernels._jit import is_compiled
-from adjoin.report.summary import make_console
 from adjoin.runner import Observer, Snapshot
 
 
@@ -26,6 +25,8 @@ def compiling(kernel: Callable[..., Any], progress: bool | Observer | None) -> I
     if is_compiled(kernel) or not is_shown(progress):
         yield
         return
+    from adjoin.report.summary import make_console
+
     with make_console(stderr=True).status("compiling the sampler, once, about half a minute …"):
         yield
 
@@ -48,6 +49,8 @@ def watching(
         TextColumn,
         TimeRemainingColumn,
     )
+
+    from adjoin.report.summary import make_console
 
     columns = (
         TextColumn("{task.description}"),

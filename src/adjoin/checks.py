@@ -1,0 +1,36 @@
+"""Checks of plain arguments that several stages take: counts, numbers, seeds.
+
+Receives what a user passed, with its name; raises `AdjoinError` that says what is wrong with it.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+
+from adjoin.errors import AdjoinError
+
+
+def is_real(value: object) -> bool:
+    """Whether a value is a real number; True and False are not."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def require_count(name: str, value: object) -> None:
+    """Refuse what is not a whole number from 1 on."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise AdjoinError(f"{name} must be a whole number from 1 on, not {value!r}")
+
+
+def require_seed(value: object) -> None:
+    """Refuse what is neither None nor a whole number from 0 on."""
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if value is not None and not (is_whole and value >= 0):  # type: ignore[operator]
+        raise AdjoinError(f"seed must be a whole number from 0 on, or None, not {value!r}")
+
+
+def make_generator(seed: int | None) -> np.random.Generator:
+    """NumPy's generator of a checked seed."""
+    require_seed(seed)
+    return np.random.default_rng(seed)

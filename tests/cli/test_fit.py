@@ -1,0 +1,171 @@
+"""``adjoin fit`` and ``adjoin demo``: the JSON contract, the tables, and what goes wrong."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.command import run
+
+from adjoin import datasets
+
+KEYS = {
+    "equation",
+    "structures",
+    "terms",
+    "noise",
+    "scores",
+    "diagnostics",
+    "timing",
+    "settings",
+    "version",
+}
+QUICK = ("--samples", "10000", "--chains", "2", "--seed", "0")
+
+
+def _write(path: Path, **columns: np.ndarray) -> Path:
+    rows = np.column_stack(list(columns.values()))
+    np.savetxt(path, rows, delimiter=",", header=",".join(columns), comments="")
+    return path
+
+
+@pytest.fixture(scope="module")
+def rig(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    train = datasets.academic(seed=0).train
+    folder = tmp_path_factory.mktemp("rig")
+    time_column = np.arange(len(train)) / 100
+    return _write(folder / "rig.csv", time=time_column, force=train.u, velocity=train.y)
+
+
+def test_json_is_one_object_with_the_contract_s_keys(rig: Path) -> None:
+    done = run("fit", str(rig), "--inputs", "force", "--output", "velocity", *QUICK, "--json")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert set(facts) >= KEYS
+    best = facts["structures"][0]
+    assert best["structure"] == ["force(k-1)", "force(k-5)^3", "velocity(k-1)"]
+    assert best["equation"] == facts["equation"]
+    assert facts["equation"].startswith("velocity(k) = 0.5")
+    assert {"term", "inclusion", "mean", "sd", "q025", "q975"} == set(facts["terms"][0])
+    assert {"mean", "q025", "q975"} <= set(facts["noise"])
+    assert {"compile_s", "sampling_s", "total_s"} == set(facts["timing"])
+    assert facts["settings"]["seed"] == 0
+    assert facts["settings"]["is_complete"] is True
+    assert facts["diagnostics"]["chains_agree_on_mode"] is True
+    assert sum(s["mass"] for s in facts["structures"]) <= 1.0 + 1e-9
+
+
+def test_the_same_seed_gives_the_same_answer_whatever_the_jobs(rig: Path) -> None:
+    answers = []
+    for jobs in ("1", "2"):
+        done = run("fit", str(rig), "--output", "velocity", *QUICK, "--jobs", jobs, "--json")
+        facts = json.loads(done.stdout)
+        answers.append((facts["structures"], facts["terms"], facts["noise"]))
+    assert answers[0] == answers[1]
+
+
+def test_the_tables_say_what_was_found(rig: Path) -> None:
+    done = run("fit", str(rig), "--output", "velocity", *QUICK, "--validation", "0.2")
+    assert done.returncode == 0, done.stderr
+    for text in ("force(k-5)^3", "inclusion", "noise", "training", "validation", "selected"):
+        assert text in done.stdout
+
+
+def test_several_files_are_several_records(tmp_path: Path) -> None:
+    train = datasets.academic(seed=1).train
+    files = [
+        _write(tmp_path / f"run{i}.csv", u=train.u[a : a + 400], y=train.y[a : a + 400])
+        for i, a in enumerate((0, 500))
+    ]
+    done = run("fit", *map(str, files), *QUICK, "--json")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert facts["structures"][0]["structure"] == ["u(k-1)", "u(k-5)^3", "y(k-1)"]
+    assert facts["settings"]["data"] == [str(file) for file in files]
+
+
+def test_a_grey_box_has_its_terms_in_every_structure(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    u, udot, e = rng.standard_normal((3, 400))
+    file = _write(tmp_path / "sea.csv", u=u, udot=udot, F=2 * u * abs(u) + udot + 0.1 * e)
+    done = run(
+        *("fit", str(file), "--inputs", "u,udot", "--output", "F", "--max-lag", "2", *QUICK),
+        *("--initial", "u(k)*abs(u(k)) + udot(k)", "--json"),
+    )
+    assert done.returncode == 0, done.stderr
+    for found in json.loads(done.stdout)["structures"]:
+        assert {"u(k)*abs(u(k))", "udot(k)"} <= set(found["structure"])
+
+
+def test_power_auto_is_reported(rig: Path) -> None:
+    options = ("--output", "velocity", "--likelihood-power", "auto", *QUICK)
+    done = run("fit", str(rig), *options, "--json")
+    assert done.returncode == 0, done.stderr
+    assert 0.0 < json.loads(done.stdout)["settings"]["likelihood_power"] <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--output", "speed"), "speed"),
+        (("--output", "velocity", "--prior", "flat"), "prior must be"),
+        (("--output", "velocity", "--objective", "abc"), "not available yet"),
+        (("--output", "velocity", "--validation", "1.5"), "between 0 and 1"),
+        (("--output", "velocity", "--likelihood-power", "much"), "number or auto"),
+        (("--output", "velocity", "--max-lag", "5000"), "too few samples"),
+        (("--output", "velocity", "--initial", "water(k)"), "water"),
+        (("--output", "velocity", "--functions", "sinh"), "sinh"),
+    ],
+)
+def test_bad_usage_and_bad_data_end_with_2_and_say_why(
+    rig: Path, options: tuple[str, ...], message: str
+) -> None:
+    done = run("fit", str(rig), *options, *QUICK, "--json")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert message in done.stderr
+
+
+def test_a_missing_file_is_bad_data(tmp_path: Path) -> None:
+    done = run("fit", str(tmp_path / "none.csv"), *QUICK)
+    assert done.returncode == 2
+    assert "none.csv" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to another process there")
+def test_ctrl_c_prints_what_there_is_and_ends_with_1(rig: Path) -> None:
+    command = [sys.executable, "-m", "adjoin.cli", "fit", str(rig), "--output", "velocity"]
+    command += ["--samples", "1000000000", "--thin", "1000", "--chains", "2", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        time.sleep(6.0)  # long enough to be sampling, however busy the machine
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 1, err
+    assert "interrupted" in err
+    facts = json.loads(out)
+    assert facts["settings"]["is_complete"] is False
+    assert facts["structures"]
+
+
+def test_demo_finds_the_truth() -> None:
+    done = run("demo")
+    assert done.returncode == 0, done.stderr
+    for piece in ("the true structure was found", "α5", "derivation", "NMSE", "noise sd"):
+        assert piece in done.stdout
+    facts = json.loads(run("demo", "--json").stdout)
+    assert set(facts) >= KEYS
+    assert facts["is_recovered"] is True
+    assert facts["truth"] == "y(k) = 0.5*u(k-1) - 0.3*u(k-5)^3 + 0.3*y(k-1)"
+    # The truth leaves the noise alone: 1 % of the variance. Over 490 samples that is known to
+    # sqrt(2/490) = 6 %, so 0.3 is more than four standard errors.
+    score = facts["scores"]["test"]["free_run_nmse_percent_of_variance"]
+    assert score == pytest.approx(1.0, abs=0.3)
