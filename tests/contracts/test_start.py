@@ -54,6 +54,7 @@ def test_the_public_names_are_there() -> None:
 _COUNT = """
 import numpy as np
 import adjoin
+from adjoin.engines.osa import OsaEngine
 from adjoin.kernels import functions, gram, osa, prior, simulate
 model = adjoin.Model.parse("y(k) = 0.5*u(k-1) + 0.1*abs(y(k-1))*e(k-1)")
 for u in (np.ones(9), np.ones(9).reshape(-1, 1), [1] * 9, np.ones(18)[::2]):
@@ -63,9 +64,12 @@ for u in (np.ones(9), np.ones(9).reshape(-1, 1), [1] * 9, np.ones(18)[::2]):
 rng = np.random.default_rng(0)
 u = rng.standard_normal((300, 2))
 y = u[:, 0] + 0.1 * rng.standard_normal(300)
-quick = dict(samples=9000, chains=2, seed=0, max_lag=3, progress=False, memory_mb=1)
-wide = dict(likelihood_power=0.0, expected_terms=150)  # the prior wanders: the table fills up
-adjoin.Identifier(**quick, **wide).fit(u, y)
+quick = dict(samples=300, chains=2, seed=0, max_lag=3, progress=False)
+adjoin.Identifier(**quick).fit(u, y)
+chain = OsaEngine(adjoin.Dataset.from_arrays(u[:, 0], y), adjoin.Grammar.narx().alphabet).start(0)
+for _ in range(3):
+    chain.advance(50)
+    chain._make_room()
 adjoin.Identifier(**quick, initial="u1(k)", likelihood_power=0.5).fit([u, u[:50]], [y, y[:50]])
 adjoin.Prior().draw(adjoin.Grammar.narx())
 adjoin.Prior().inclusion(adjoin.Structure.parse("u(k)").terms[0], adjoin.Grammar.narx().alphabet)
