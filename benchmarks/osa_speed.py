@@ -41,9 +41,10 @@ from adjoin import Grammar, Prior, datasets
 from adjoin.engines.osa import OsaEngine
 from adjoin.signals import Scaling
 train = datasets.silverbox().train
-data = Scaling.from_dataset(train, True, True).apply(train)
+scaling = Scaling.from_dataset(train, True, True)
 alphabet = Grammar.narx(max_lag=50).alphabet
-chain = OsaEngine(data, alphabet, Prior(), thin=5, table_bytes=int(sys.argv[1])).start(0)
+engine = OsaEngine(train, alphabet, thin=5, table_bytes=int(sys.argv[1]), scaling=scaling)
+chain = engine.start(0)
 chain.advance(int(sys.argv[2]))
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, chain.table_size / 2**20)
 """
@@ -68,7 +69,7 @@ def time_plain(engine: OsaEngine, chain: OsaChain) -> float:
     best = np.inf
     for _ in range(5):
         begin = time.process_time()
-        columns, output = design(engine.data, structure, engine.alphabet.max_lag)
+        columns, output = design(engine.data, structure, engine.alphabet.max_lag, engine.scaling)
         precision = columns.T @ columns / noise + np.eye(len(keys)) / coefficient
         factor = np.linalg.cholesky(precision)
         np.linalg.solve(factor, columns.T @ output / noise)
@@ -124,8 +125,10 @@ def main() -> None:
         report(
             "Silverbox, paper prior, β = 1e-2", OsaEngine(train, alphabet, prior, thin=5), 10_000
         )
-        scaled = Scaling.from_dataset(train, True, True).apply(train)
-        report("Silverbox, default prior", OsaEngine(scaled, alphabet, thin=5), 10_000)
+        scaling = Scaling.from_dataset(train, True, True)
+        report(
+            "Silverbox, default prior", OsaEngine(train, alphabet, thin=5, scaling=scaling), 10_000
+        )
         print("\npeak memory of a Silverbox chain, default prior")
         for megabytes, n_samples in ((128, 10_000), (4, 10_000), (4, 40_000)):
             peak, table = run(_MEMORY, megabytes * 2**20, n_samples)

@@ -19,7 +19,6 @@ from adjoin.engines.osa import OsaEngine
 from adjoin.errors import AdjoinError
 from adjoin.estimator import Estimator
 from adjoin.grammar import Grammar, Structure
-from adjoin.grammar.terms import FUNCTIONS
 from adjoin.kernels.osa import run_osa
 from adjoin.model import Model
 from adjoin.moves import Moves
@@ -64,10 +63,10 @@ class Identifier(Estimator):
         Hyperparameters. ``"default"`` does not depend on units; ``"paper"`` is the printed tables.
     center, scale : bool, optional
         Whether signals are centred and scaled inside; models come back in the user's units either
-        way. Default: on with the default prior and off with the paper's; off where it would change
-        the physics: both with fixed initial terms, scaling with functions that do not scale, such
-        as ``sin``, and centring with any function, and for signals whose mean is zero within its
-        sampling error.
+        way. Default: on with the default prior and off with the paper's. Scaling never changes a
+        model: inside a function that does not scale, such as ``sin``, a signal keeps its unit.
+        Centring does, so it is off with fixed initial terms and with functions, and for signals
+        whose mean is zero within its sampling error.
     initial : str, optional
         Fixed terms of every model (a grey box): ``"u(k)*abs(u(k)) + udot(k)"``.
     initial_mode : {"joint"}
@@ -175,7 +174,7 @@ class Identifier(Estimator):
         grammar = self._grammar(data)
         prior = Prior.read(self.prior, self.expected_terms)
         scaling = self._scaling(data, grammar, prior)
-        engine = self._engine(scaling.apply(data), grammar, prior)
+        engine = self._engine(data, grammar, prior, scaling)
         with compiling(run_osa, self.progress):
             compile_s = warm_up(engine)
         seed = np.random.SeedSequence(self.seed)
@@ -287,7 +286,7 @@ class Identifier(Estimator):
                     )
         return grammar if self.initial is None else grammar.with_initial(self.initial)
 
-    def _engine(self, data: Dataset, grammar: Grammar, prior: Prior) -> OsaEngine:
+    def _engine(self, data: Dataset, grammar: Grammar, prior: Prior, scaling: Scaling) -> OsaEngine:
         power = 1.0 if self.likelihood_power == "auto" else float(self.likelihood_power)
         return OsaEngine(
             data,
@@ -297,22 +296,15 @@ class Identifier(Estimator):
             power,
             int(self.thin),
             self.memory_mb * _MEGABYTE // n_workers(self.n_jobs, self.chains),
+            scaling,
         )
 
     def _scaling(self, data: Dataset, grammar: Grammar, prior: Prior) -> Scaling:
-        """Centre and scale where asked to, or where it is the default and changes no physics."""
-        alphabet = grammar.alphabet
-        used = {choice.function for choice in alphabet.choices} | set(alphabet.fixed.functions)
-        rigid = [name for name in used if FUNCTIONS[name].homogeneity is None]
-        is_free = prior.units == STANDARD and not len(alphabet.fixed)
-        may_center = is_free and used <= {""}
-        center = may_center if self.center is None else bool(self.center)
-        scale = is_free and not rigid if self.scale is None else bool(self.scale)
-        if scale and rigid:
-            raise AdjoinError(
-                f"signals inside {rigid[0]}(...) cannot be scaled without changing the model; use"
-                " scale=False"
-            )
+        """Scale if the prior is about standard units; centre where that changes no physics."""
+        alphabet, is_standard = grammar.alphabet, prior.units == STANDARD
+        is_plain = not len(alphabet.fixed) and all(not c.function for c in alphabet.choices)
+        center = is_standard and is_plain if self.center is None else bool(self.center)
+        scale = is_standard if self.scale is None else bool(self.scale)
         scaling = Scaling.from_dataset(data, center, scale)
         if self.center is None and center:
             # An average of zero-mean noise is not an offset: taking it for one would turn u^3 into
@@ -328,7 +320,9 @@ class Identifier(Estimator):
         own_seed = np.random.SeedSequence(seed.entropy, spawn_key=(_PILOT_KEY,))
         n_samples = min(_PILOT_SAMPLES, self.samples)
         pilot = replace(engine, thin=1)
-        with watching(self.progress, self.chains, n_samples, "first run") as observer:
+        # A caller's own observer is for the run that counts.
+        progress = None if callable(self.progress) else self.progress
+        with watching(progress, self.chains, n_samples, "first run") as observer:
             run = run_chains(pilot, self.chains, n_samples, own_seed, self.n_jobs, observer)
         if not run.is_complete:
             raise KeyboardInterrupt  # who stops the first run does not want the second

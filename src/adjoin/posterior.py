@@ -20,7 +20,7 @@ from adjoin.checks import make_generator, require_count, require_seed
 from adjoin.errors import AdjoinError, DivergenceWarning
 from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.equation import term_text
-from adjoin.grammar.terms import Structure, Term, exponents
+from adjoin.grammar.terms import Structure, exponents
 from adjoin.kernels.state import Float1D, Int1D
 from adjoin.model import Model
 from adjoin.prediction import BANDS, Prediction, propagate, run_against
@@ -141,12 +141,8 @@ class Posterior:
     @cached_property
     def _factor(self) -> Float1D:
         """What turns each term's coefficient into the user's units."""
-        return np.array([self._coefficient_factor(self.encoding.term(key)) for key in self._terms])
-
-    def _coefficient_factor(self, term: Term) -> float:
-        if (self.scaling.scale == 1.0).all():
-            return 1.0  # unscaled signals may stand in functions that have no scale
-        return self.scaling.coefficient_factor(exponents(term))
+        terms = [self.encoding.term(key) for key in self._terms]
+        return np.array([self.scaling.coefficient_factor(exponents(term)) for term in terms])
 
     @cached_property
     def draws(self) -> Draws:
@@ -285,7 +281,7 @@ class Posterior:
         number = self._number(structure)
         chosen = self.draws.structure == number
         found = self.encoding.structure(self._catalogue[0][number])
-        columns, output = design(self.scaling.apply(self.data), found, self.max_lag)
+        columns, output = design(self.data, found, self.max_lag, self.scaling)
         theta = conditional_mode(
             columns,
             output,
@@ -293,7 +289,7 @@ class Posterior:
             float(self.draws.coefficient[chosen].mean()),
             self.power,
         )
-        factor = [self._coefficient_factor(term) for term in found]
+        factor = [self.scaling.coefficient_factor(exponents(term)) for term in found]
         noise_sd = float(np.sqrt(np.mean(self.draws.noise_sd[chosen] ** 2)))
         return Model(found, tuple(theta * factor), noise_sd, self.scaling.offsets)
 

@@ -59,9 +59,9 @@ class Prior:
         a and b of a hyperprior σ_θ² ~ IG(a, b), which `coefficient_sd` then only starts. Off by
         default.
     units : {"standard", "raw"}
-        What the numbers refer to: centred signals of unit variance, or the user's own units. With
-        ``"standard"`` and signals left unscaled, `noise_scale` is a multiple of the output's
-        variance.
+        What the numbers refer to: signals of unit variance, or the user's own units. With
+        ``"standard"``, `noise_scale` is a multiple of the output's variance even where signals are
+        left unscaled.
     """
 
     expected_terms: float = 5.0

@@ -1,12 +1,11 @@
 """Data laid out for one-step-ahead regression on terms.
 
-Receives a `Dataset` in model units and an `Encoding`; gives the kernels a `Regression`, and the
+Receives a `Dataset`, its `Scaling` and an `Encoding`; gives the kernels a `Regression`, and the
 coefficients of one structure where a posterior mode is wanted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -17,10 +16,12 @@ from adjoin.grammar.terms import FUNCTIONS, Atom, Structure
 from adjoin.kernels.functions import fill_function
 from adjoin.kernels.gram import ROWS
 from adjoin.kernels.state import Float1D, Float2D, Regression
-from adjoin.signals import Dataset
+from adjoin.signals import Dataset, Scaling
 
 
-def lay_out(data: Dataset, encoding: Encoding, is_off: bool = False) -> Regression:
+def lay_out(
+    data: Dataset, encoding: Encoding, scaling: Scaling | None = None, is_off: bool = False
+) -> Regression:
     """The regression of the output on terms; with `is_off` one without rows, the prior alone.
 
     The first ``max_lag`` samples of each record seed the regressors and are not fitted.
@@ -31,11 +32,12 @@ def lay_out(data: Dataset, encoding: Encoding, is_off: bool = False) -> Regressi
             "one-step-ahead regression has no past noise to regress on; use a grammar without"
             f" noise atoms ('{names.noise}')"
         )
-    table = data.lag_table(alphabet.max_lag)
+    scaling = scaling or Scaling.identity(names)
+    table = scaling.apply(data).lag_table(alphabet.max_lag)
     rows = sorted({(names.position(atom.signal), atom.function) for atom in encoding.atoms})
     series = np.empty((max(len(rows), 1), data.n_samples))
     for i, (signal, function) in enumerate(rows):
-        fill_function(FUNCTIONS[function].code, table.value[signal], series[i])
+        series[i] = _evaluate(table.value[signal], function, scaling.scale[signal])
     edges = [
         np.append(np.arange(first, stop, ROWS), stop)
         for first, stop in zip(table.first, table.start[1:], strict=True)
@@ -58,25 +60,34 @@ def lay_out(data: Dataset, encoding: Encoding, is_off: bool = False) -> Regressi
     )
 
 
-def design(data: Dataset, structure: Structure, max_lag: int) -> tuple[Float2D, Float1D]:
+def design(
+    data: Dataset, structure: Structure, max_lag: int, scaling: Scaling | None = None
+) -> tuple[Float2D, Float1D]:
     """The columns of a structure ``(n_rows, n_terms)`` and the output, all records end to end."""
-    table = data.lag_table(max_lag)
+    scaling = scaling or Scaling.identity(data.names)
+    table = scaling.apply(data).lag_table(max_lag)
     stretches = list(zip(table.first, table.start[1:], strict=True))
     columns = np.ones((len(structure), sum(stop - first for first, stop in stretches)))
     seen: dict[Atom, Float1D] = {}
     for i, term in enumerate(structure):
         for atom in term:
             if atom not in seen:
-                seen[atom] = _column(table.value[data.names.position(atom.signal)], atom, stretches)
+                signal = data.names.position(atom.signal)
+                row = table.value[signal]
+                moved = np.concatenate([row[a - atom.lag : b - atom.lag] for a, b in stretches])
+                seen[atom] = _evaluate(moved, atom.function, scaling.scale[signal])
             columns[i] *= seen[atom]
     output = table.value[len(data.names.inputs)]
     return columns.T, np.concatenate([output[first:stop] for first, stop in stretches])
 
 
-def _column(series: Float1D, atom: Atom, stretches: Sequence[tuple[int, int]]) -> Float1D:
-    moved = np.concatenate([series[a - atom.lag : b - atom.lag] for a, b in stretches])
-    fill_function(FUNCTIONS[atom.function].code, moved.copy(), moved)
-    return moved
+def _evaluate(series: Float1D, function: str, scale: float) -> Float1D:
+    """A function of a scaled signal; one that does not scale gets the signal in its own unit."""
+    found = FUNCTIONS[function]
+    argument = series * scale if found.homogeneity is None else series
+    value = np.empty_like(series)
+    fill_function(found.code, np.ascontiguousarray(argument), value)
+    return value
 
 
 def conditional_mode(

@@ -14,6 +14,7 @@ from adjoin.grammar.encoding import Encoding
 from adjoin.kernels.state import N_MOVES, Float1D, Int1D, Int2D, Trace
 
 _RECORDS, _VALUES = 4096, 65_536  # per buffer: a few hundred kilobytes
+_MOST_SEEN = 50_000  # orders of terms remembered; a long chain of large structures meets millions
 
 
 class ChainTrace(NamedTuple):
@@ -94,6 +95,8 @@ class TraceLog:
     def _recognise(self, keys: Int1D) -> tuple[int, Int1D | None]:
         """The number of the structure of these terms, and how to put them into canonical order."""
         code = keys.tobytes()
+        if len(self._seen) > _MOST_SEEN:
+            self._seen.clear()
         if code not in self._seen:
             digits = [self.encoding.digits(key) for key in keys.tolist()]
             order = np.array(sorted(range(len(digits)), key=digits.__getitem__), dtype=np.int64)

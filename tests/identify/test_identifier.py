@@ -311,13 +311,13 @@ def test_a_mean_within_its_sampling_error_is_not_an_offset() -> None:
         ({"prior": "paper"}, False, False),
         ({"prior": Prior.paper()}, False, False),
         ({"prior": "paper", "center": True, "scale": True}, True, True),
-        ({"initial": "u(k)"}, False, False),
-        ({"initial": "u(k)", "scale": True}, False, True),
+        ({"initial": "u(k)"}, False, True),
+        ({"initial": "u(k)", "scale": False}, False, False),
         ({"functions": "abs"}, False, True),
         ({"functions": "sign, sqrtabs"}, False, True),
-        ({"functions": "sin"}, False, False),
-        ({"functions": "sin", "center": True}, True, False),
-        ({"initial": "tanh(u(k))", "center": True}, True, False),
+        ({"functions": "sin"}, False, True),
+        ({"functions": "sin", "center": True}, True, True),
+        ({"initial": "tanh(u(k))", "center": True}, True, True),
     ],
 )
 def test_where_signals_are_centred_and_scaled(settings, is_centered, is_scaled) -> None:
@@ -328,10 +328,38 @@ def test_where_signals_are_centred_and_scaled(settings, is_centered, is_scaled) 
     np.testing.assert_allclose(scaling.scale, [u.std(), y.std()] if is_scaled else [1.0, 1.0])
 
 
-@pytest.mark.parametrize("where", [{"functions": "abs, sin"}, {"initial": "exp(u(k))"}])
-def test_signals_in_functions_that_do_not_scale_are_not_scaled(where) -> None:
-    with pytest.raises(AdjoinError, match=r"(sin|exp)\(\.\.\.\) cannot be scaled .* scale=False"):
-        quick(scale=True, **where).fit(U, Y)
+def test_a_grey_box_finds_its_coefficients_in_any_unit() -> None:
+    """A prior of 1 in raw units would shrink a drag coefficient of 1e4 to nothing."""
+    rng = np.random.default_rng(5)
+    u, noise = rng.standard_normal((2, 400))
+    for drag in (1.0, 1e4):
+        force = drag * (u * np.abs(u) + 0.5 * np.roll(u, 1) + 0.2 * noise)
+        fitted = quick(initial="u(k)*abs(u(k))").fit(u, force)
+        theta = fitted.model_.coefficients
+        # The standard errors are 0.2 / sqrt(400 * E[u^4]) = 0.006 and 0.01: five of them.
+        assert theta["u(k)*abs(u(k))"] / drag == pytest.approx(1.0, abs=0.03)
+        assert theta["u(k-1)"] / drag == pytest.approx(0.5, abs=0.05)
+
+
+def test_inside_a_function_that_does_not_scale_a_signal_keeps_its_unit() -> None:
+    rng = np.random.default_rng(6)
+    angle, noise = 3.0 * rng.standard_normal(500), rng.standard_normal(500)
+    torque = 100.0 * np.sin(angle) + 5.0 * noise
+    fitted = quick(functions="sin", max_degree=2).fit(angle, torque)
+    assert str(fitted.posterior_.structure()) == "sin(u(k))"
+    # Standard error 5 / sqrt(500 / 2) = 0.32.
+    assert fitted.model_.theta[0] == pytest.approx(100.0, abs=1.6)
+    simulated = fitted.simulate(angle)
+    assert np.std(torque - simulated) == pytest.approx(5.0, rel=0.16)  # five of 1/sqrt(2 * 500)
+
+
+def test_a_first_term_that_is_not_finite_is_left_out() -> None:
+    rng = np.random.default_rng(7)
+    u = 400.0 * rng.standard_normal(200)
+    y = u + rng.standard_normal(200)
+    for seed in range(6):
+        found = quick(functions="exp", seed=seed).fit(u, y)
+        assert np.isfinite(found.model_.theta).all()
 
 
 def test_the_paper_prior_depends_on_units() -> None:

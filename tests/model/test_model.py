@@ -244,7 +244,6 @@ def test_a_function_of_a_centred_signal_does_not_expand() -> None:
         model.expand()
 
 
-def test_functions_that_do_not_scale_are_refused() -> None:
-    (term,) = Model.parse("y(k) = sin(u(k))").structure
-    with pytest.raises(AdjoinError, match="does not scale"):
-        exponents(term)
+def test_signals_in_functions_that_do_not_scale_keep_their_unit() -> None:
+    (term,) = Model.parse("y(k) = sin(u(k))*u(k)^2*abs(y(k-1))").structure
+    assert exponents(term) == {"u": 2.0, "y": 1.0}

@@ -14,6 +14,7 @@ import numpy as np
 from adjoin.errors import AdjoinError
 from adjoin.grammar.alphabet import Alphabet
 from adjoin.grammar.encoding import Encoding
+from adjoin.grammar.terms import Structure, Term
 from adjoin.kernels.gram import ROWS, rehash
 from adjoin.kernels.osa import run_osa
 from adjoin.kernels.state import (
@@ -28,8 +29,8 @@ from adjoin.kernels.state import (
 )
 from adjoin.moves import Moves
 from adjoin.prior import STANDARD, Prior, draw_prior_terms
-from adjoin.regression import lay_out
-from adjoin.signals import Dataset
+from adjoin.regression import design, lay_out
+from adjoin.signals import Dataset, Scaling
 from adjoin.traces import ChainTrace, TraceLog, make_buffer
 
 MAX_TERMS = 256
@@ -45,7 +46,7 @@ class OsaEngine:
     Parameters
     ----------
     data : Dataset
-        In model units (scaled, if the prior says so).
+        In the user's units.
     alphabet : Alphabet
         What structures are made of; its fixed terms are in all of them.
     prior : Prior
@@ -56,6 +57,8 @@ class OsaEngine:
         Every which sample is recorded.
     table_bytes : int
         Most memory that one chain's table of inner products may take. Results do not depend on it.
+    scaling : Scaling, optional
+        From the user's units to those of the chain; default: none.
     """
 
     data: Dataset
@@ -65,6 +68,7 @@ class OsaEngine:
     power: float = 1.0
     thin: int = 1
     table_bytes: int = 128 * 2**20
+    scaling: Scaling | None = None
     encoding: Encoding = field(init=False)
     regression: Regression = field(init=False)
     rules: Rules = field(init=False)
@@ -72,7 +76,7 @@ class OsaEngine:
     def __post_init__(self) -> None:
         encoding = Encoding(self.alphabet)
         object.__setattr__(self, "encoding", encoding)
-        regression = lay_out(self.data, encoding, is_off=self.power == 0.0)
+        regression = lay_out(self.data, encoding, self.scaling, is_off=self.power == 0.0)
         object.__setattr__(self, "regression", regression)
         prior, variance = self.prior, self.output_variance
         relative = variance if prior.units == STANDARD else 1.0
@@ -90,8 +94,7 @@ class OsaEngine:
     @property
     def output_variance(self) -> float:
         """Variance of the output in model units; 1 for a constant one."""
-        outputs = np.concatenate([record.output for record in self.data.records])
-        return float(np.var(outputs)) or 1.0
+        return float(np.var(self.regression.target)) or 1.0
 
     @property
     def capacity(self) -> int:
@@ -99,7 +102,11 @@ class OsaEngine:
         return min(self.alphabet.n_terms, MAX_TERMS) + len(self.alphabet.fixed)
 
     def start(self, seed: np.random.SeedSequence | int) -> OsaChain:
-        """A chain at the fixed terms and one term drawn from the prior, noise at output scale."""
+        """A chain at the fixed terms and one term drawn from the prior, noise at output scale.
+
+        A term whose column is not finite on these data, such as ``exp`` of a large signal, is left
+        out.
+        """
         rng = np.random.Generator(np.random.PCG64(seed))
         n, degree = self.capacity, self.encoding.max_degree
         state = Chain(
@@ -112,12 +119,19 @@ class OsaEngine:
         )
         fixed = self.alphabet.fixed.terms
         ((first, _),) = draw_prior_terms(rng, self.encoding, self.rules.prior, 1)
-        for i, term in enumerate(fixed if first in fixed else (*fixed, first)):
+        is_used = first not in fixed and self._is_finite(first)
+        for i, term in enumerate((*fixed, first) if is_used else fixed):
             state.atom[i, : len(term)] = [self.encoding.number[atom] for atom in term]
             state.degree[i] = len(term)
             state.key[i] = self.encoding.key(term)
             state.count[0] += 1
         return OsaChain(self, state, rng)
+
+    def _is_finite(self, term: Term) -> bool:
+        structure = Structure((term,), self.alphabet.names)
+        with np.errstate(over="ignore"):
+            columns, _ = design(self.data, structure, self.alphabet.max_lag, self.scaling)
+            return bool(np.isfinite(columns.T @ columns).all())
 
     def resume(self, packed: Mapping[str, np.ndarray]) -> OsaChain:
         """A chain from what `OsaChain.pack` gave; it continues bit for bit."""

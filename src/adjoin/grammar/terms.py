@@ -104,20 +104,14 @@ def exponents(term: Term) -> dict[str, float]:
 
     .. math:: t(s_1 x_1, …, s_V x_V) = \prod_i s_i^{e_i} \; t(x_1, …, x_V)
 
-    Raises
-    ------
-    AdjoinError
-        If an atom's function does not scale, such as ``sin``.
+    Signals inside functions that do not scale, such as ``sin``, are not counted: they keep their
+    unit when the others are scaled.
     """
     degree: dict[str, float] = {}
     for atom in term:
         homogeneity = FUNCTIONS[atom.function].homogeneity
-        if homogeneity is None:
-            raise AdjoinError(
-                f"{atom.function}({atom.signal}) does not scale with its argument, so signals"
-                " inside it cannot be rescaled; use scale=False"
-            )
-        degree[atom.signal] = degree.get(atom.signal, 0.0) + homogeneity
+        if homogeneity is not None:
+            degree[atom.signal] = degree.get(atom.signal, 0.0) + homogeneity
     return degree
 
 

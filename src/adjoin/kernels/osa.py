@@ -67,7 +67,7 @@ def evaluate(
     gain = math.sqrt(power / noise) * target_norm
     for i in range(n):
         size = root * fit.norm[i]
-        fit.spread[i] = math.sqrt(1.0 + size * size)
+        fit.spread[i] = math.hypot(1.0, size)
         fit.shrink[i] = size / fit.spread[i]
     for i in range(n):
         shrink, source, row = fit.shrink[i], fit.correlation[i], fit.factor[i]
