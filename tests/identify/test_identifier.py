@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _thread
-import time
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from tests.identify.systems import LINEAR, quick, simulated
 
 from adjoin import AdjoinError, Dataset, Grammar, Identifier, Model, Prior, Structure
 from adjoin.autocorrelation import integrated_time
-from adjoin.runner import Snapshot
+from adjoin.runner import Snapshot, run_chains
 
 TRUTH = Model.parse(LINEAR).structure
 U, Y = simulated()
@@ -590,18 +589,23 @@ def test_interrupted_before_there_is_anything_it_stops() -> None:
     assert not fitted_attributes(model)
 
 
-def test_interrupted_in_the_first_run_for_the_power_it_stops() -> None:
-    seen: list[Snapshot] = []
+def test_interrupted_in_the_first_run_for_the_power_it_stops(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def stopped(*arguments, **options):
+        return run_chains(*arguments, **options)._replace(is_complete=False)
 
-    def watch(snapshot: Snapshot) -> None:
-        seen.append(snapshot)
-        if len(seen) == 1:
-            _thread.interrupt_main()
-        time.sleep(0.4)  # until the main thread has heard it
-
+    monkeypatch.setattr("adjoin.identifier.run_chains", stopped)
+    model = quick(chains=1, likelihood_power="auto")
     with pytest.raises(KeyboardInterrupt):
-        quick(chains=1, likelihood_power="auto", progress=watch).fit(U, Y)
-    assert len(seen) == 1
+        model.fit(U, Y)
+    assert not fitted_attributes(model)
+
+
+def test_the_first_run_for_the_power_is_not_told_to_the_users_progress() -> None:
+    seen: list[Snapshot] = []
+    quick(samples=50, chains=1, likelihood_power="auto", progress=seen.append).fit(U, Y)
+    assert [snapshot.n_samples for snapshot in seen] == [50]
 
 
 def test_an_error_in_the_users_progress_comes_through() -> None:
