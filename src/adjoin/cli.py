@@ -190,8 +190,10 @@ def fit(
             if not 0.0 < validation < 1.0:
                 raise AdjoinError(f"--validation is a share between 0 and 1, not {validation:g}")
             train, held_out = everything.split(1.0 - validation)
-        if held_out is not None:
-            held_out.require_window(max_lag)
+            try:
+                held_out.require_window(max_lag)
+            except AdjoinError as error:
+                raise AdjoinError(f"the validation part: {error}") from None
     identifier = Identifier(
         objective=objective,
         grammar=None if grammar is None else _grammar_file(grammar),

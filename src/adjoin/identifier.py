@@ -19,6 +19,7 @@ from adjoin.engines.osa import OsaEngine
 from adjoin.errors import AdjoinError
 from adjoin.estimator import Estimator
 from adjoin.grammar import Grammar, Structure
+from adjoin.grammar.parser import read_equation
 from adjoin.kernels.osa import run_osa
 from adjoin.model import Model
 from adjoin.moves import Moves
@@ -31,7 +32,7 @@ from adjoin.scores import fit_index
 from adjoin.signals import Dataset, Scaling
 
 _MEGABYTE = 2**20
-_OFFSET_ERRORS = 4.0  # false alarm 6e-5
+_LEVEL = 3.0  # standard deviations: a mean beyond is an operating level, such as 300 K
 _PILOT_SAMPLES = 3000  # enough for a model to explain what it can
 _PILOT_KEY = 2**32 - 1  # of a seed that no chain has
 
@@ -65,8 +66,8 @@ class Identifier(Estimator):
         Whether signals are centred and scaled inside; models come back in the user's units either
         way. Default: on with the default prior and off with the paper's. Scaling never changes a
         model: inside a function that does not scale, such as ``sin``, a signal keeps its unit.
-        Centring does, so it is off with fixed initial terms and with functions, and for signals
-        whose mean is zero within its sampling error.
+        Centring does, so by default it is for signals whose mean is more than 3 standard deviations
+        from zero (a temperature in kelvin), and off with fixed initial terms and with functions.
     initial : str, optional
         Fixed terms of every model (a grey box): ``"u(k)*abs(u(k)) + udot(k)"``.
     initial_mode : {"joint"}
@@ -284,7 +285,16 @@ class Identifier(Estimator):
                     raise AdjoinError(
                         f"{name}={given!r}, but the grammar has {own}; set it there only"
                     )
-        return grammar if self.initial is None else grammar.with_initial(self.initial)
+        if self.initial is None or isinstance(self.initial, Structure):
+            return grammar if self.initial is None else grammar.with_initial(self.initial)
+        fixed = read_equation(self.initial, grammar.signals)
+        if any(part.value != 1.0 for parts in fixed.coefficients for part in parts):
+            warnings.warn(
+                f"the coefficients of fixed terms are learned; the numbers in '{self.initial}' are"
+                " not used",
+                stacklevel=3,
+            )
+        return grammar.with_initial(fixed.structure)
 
     def _engine(self, data: Dataset, grammar: Grammar, prior: Prior, scaling: Scaling) -> OsaEngine:
         power = 1.0 if self.likelihood_power == "auto" else float(self.likelihood_power)
@@ -307,10 +317,12 @@ class Identifier(Estimator):
         scale = is_standard if self.scale is None else bool(self.scale)
         scaling = Scaling.from_dataset(data, center, scale)
         if self.center is None and center:
-            # An average of zero-mean noise is not an offset: taking it for one would turn u^3 into
-            # u^3 + 3·o·u^2 + …, which is no simpler equation.
-            kept = np.where(_is_offset(data), scaling.offset, 0.0)
-            scaling = Scaling(data.names, kept, scaling.scale)
+            # A centred cubic is another polynomial, u^3 + 3·o·u^2 + …, and a sum of even powers has
+            # a mean of its own. Only where the offset dwarfs the signal is zero just a convention.
+            is_level = (
+                np.abs(scaling.offset) > _LEVEL * Scaling.from_dataset(data, True, True).scale
+            )
+            scaling = Scaling(data.names, np.where(is_level, scaling.offset, 0.0), scaling.scale)
         return scaling
 
     def _estimate_power(
@@ -352,6 +364,7 @@ class Identifier(Estimator):
             "center": bool(np.any(self.scaling_.offset != 0.0)),
             "scale": bool(np.any(self.scaling_.scale != 1.0)),
             "likelihood_power": engine.power,
+            "is_power_estimated": self.likelihood_power == "auto",
             "is_complete": self.is_complete_,
         }
 
@@ -376,14 +389,3 @@ class Identifier(Estimator):
         """
         model = self._fitted()
         return fit_index(*run_against(model, u, y, self.posterior_.max_lag))
-
-
-def _is_offset(data: Dataset) -> np.ndarray:
-    """For each signal, whether its mean is beyond 4 standard errors, autocorrelation counted."""
-    found = []
-    for i in range(len(data.names.inputs) + 1):
-        records = [np.column_stack([r.inputs, r.output])[:, i] for r in data.records]
-        joined = np.concatenate(records)
-        error = joined.std() * np.sqrt(integrated_time(records) / len(joined))
-        found.append(abs(joined.mean()) > _OFFSET_ERRORS * error)
-    return np.array(found)

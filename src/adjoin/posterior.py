@@ -112,6 +112,11 @@ class Posterior:
         """The lag window: so many samples at the start of a record seed the regressors."""
         return self.encoding.alphabet.max_lag
 
+    @property
+    def n_rows(self) -> int:
+        """How many samples were fitted: all but the first `max_lag` of each record."""
+        return self.data.n_samples - self.max_lag * self.data.n_records
+
     def __len__(self) -> int:
         return len(self.draws)
 
@@ -187,7 +192,7 @@ class Posterior:
 
     @cached_property
     def structures(self) -> pd.DataFrame:
-        """Structures by mass: `structure`, `n_terms`, `mass`, and `chain_0`, … for each chain."""
+        """Structures by mass: `mass`, in each chain `chain_0`, …, `n_terms`, `structure`."""
         import pandas as pd
 
         count = self._count[self._ranking]
@@ -196,9 +201,8 @@ class Posterior:
             count / self._count.sum(axis=0), columns=[f"chain_{i}" for i in self.chain_numbers]
         )
         mass.insert(0, "mass", count.sum(axis=1) / len(self))
-        mass.insert(0, "n_terms", [len(catalogue[i]) for i in self._ranking])
-        texts = [str(self.encoding.structure(catalogue[i])) for i in self._ranking]
-        mass.insert(0, "structure", texts)
+        mass["n_terms"] = [len(catalogue[i]) for i in self._ranking]
+        mass["structure"] = [str(self.encoding.structure(catalogue[i])) for i in self._ranking]
         return mass
 
     @cached_property

@@ -43,6 +43,10 @@ class Prediction:
     diverged: float
     n_draws: int
 
+    def __repr__(self) -> str:
+        bands = ", ".join(f"{q:g}" for q in self.bands)
+        return f"Prediction({self.n_draws} draws, {self.diverged:.0%} diverged; bands {bands})"
+
 
 def propagate(
     models: Sequence[Model],

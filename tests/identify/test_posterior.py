@@ -127,8 +127,8 @@ def test_coefficients_of_one_structure(posterior: Posterior) -> None:
 def test_small_numbers_by_hand(small: Posterior) -> None:
     assert len(small) == 6
     frame = small.structures.set_index("structure")
-    assert frame.loc["u(k) + y(k-1)"].tolist() == [2, 0.5, 0.5, 0.5]
-    assert frame.loc["0"].tolist() == pytest.approx([0, 1 / 6, 1 / 4, 0])
+    assert frame.loc["u(k) + y(k-1)"].tolist() == [0.5, 0.5, 0.5, 2]
+    assert frame.loc["0"].tolist() == pytest.approx([1 / 6, 1 / 4, 0, 0])
     assert frame.loc["u(k)"].tolist() == pytest.approx([1, 1 / 6, 0, 1 / 2])
     terms = small.terms.set_index("term")
     assert list(terms.index) == ["u(k)", "y(k-1)"]  # equal inclusion: canonical order
@@ -350,7 +350,7 @@ def test_one_chain_alone(posterior: Posterior) -> None:
     expected = posterior.structures.set_index("structure")["chain_1"]
     found = one.structures.set_index("structure")["mass"]
     assert found.to_dict() == pytest.approx(expected[expected > 0].to_dict())
-    assert list(one.structures.columns[-1:]) == ["chain_1"]
+    assert list(one.structures.columns[1:2]) == ["chain_1"]
     assert one.chain(1).structures.equals(one.structures)
     with pytest.raises(AdjoinError, match=r"no chain 0; there are \[1\]"):
         one.chain(0)
@@ -499,7 +499,8 @@ def test_without_models_there_is_nothing_to_predict() -> None:
 
 
 def test_frames_are_left_as_pandas_makes_them(posterior: Posterior) -> None:
-    assert list(posterior.structures.columns[:3]) == ["structure", "n_terms", "mass"]
+    assert list(posterior.structures.columns[:2]) == ["mass", "chain_0"]
+    assert list(posterior.structures.columns[-2:]) == ["n_terms", "structure"]
     assert list(posterior.terms.columns) == ["term", "inclusion", "mean", "sd", "q025", "q975"]
     assert list(posterior.coefficients().columns) == ["term", "mean", "sd", "q025", "q975"]
     assert list(posterior.noise.index) == ["mean", "sd", "q025", "q975"]

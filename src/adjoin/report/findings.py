@@ -27,6 +27,7 @@ _MOST_STRUCTURES = 10
 _MOST_TERMS = 40
 _SMALLEST_MASS, _SMALLEST_INCLUSION = 0.005, 0.01  # below, a table only counts
 _BAR, _WIDE = 10, 100  # characters
+_MOST_PLACES = 7  # after or before the decimal point; beyond, an exponent reads better
 _SHORT = 8  # terms that fit on a line or two
 
 
@@ -81,6 +82,7 @@ def describe_findings(
             for model, mass in zip(models, posterior.structures["mass"], strict=False)
         ],
         "n_structures": len(posterior.structures),
+        "n_rows": posterior.n_rows,
         "terms": posterior.terms.to_dict("records"),
         "noise": {name: float(value) for name, value in posterior.noise.items()},
         "scores": scores or {},
@@ -95,6 +97,11 @@ def print_findings(console: Console, posterior: Posterior, facts: dict[str, Any]
     """Show what was found: equation, structures, terms, noise, scores, and how the chains did."""
     model = posterior.map_model
     best = facts["structures"][0]
+    if "selected_chain" in facts["diagnostics"]:
+        console.print(
+            f"[bold]chain {facts['diagnostics']['selected_chain']}[/bold] has the smallest free-run"
+            " error on the validation part; equation and tables are of this chain alone"
+        )
     console.print("[bold]equation[/bold]  (most frequent structure, coefficients at their mode)")
     console.print(f"  {escape(model.format(4))}", soft_wrap=False)
     if model.offsets:
@@ -103,12 +110,7 @@ def print_findings(console: Console, posterior: Posterior, facts: dict[str, Any]
     console.print()
     _print_structures(console, facts)
     _print_terms(console, facts)
-    noise = facts["noise"]
-    console.print(
-        f"[bold]noise[/bold]      standard deviation {noise['mean']:.4g},"
-        f" 95 % in [{noise['q025']:.4g}, {noise['q975']:.4g}]",
-        markup=True,
-    )
+    console.print(f"[bold]noise[/bold]      {_say_noise(facts)}")
     for part, scores in facts["scores"].items():
         console.print(f"[bold]{part:11}[/bold]{_say_scores(scores)}")
     for line in _say_chains(facts, len(best["structure"])):
@@ -149,27 +151,40 @@ def _difference(structure: list[str], best: list[str]) -> str:
 
 
 def _print_terms(console: Console, facts: dict[str, Any]) -> None:
-    is_wide = console.width >= _WIDE
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("term", style="bold", no_wrap=True)
-    table.add_column("inclusion", no_wrap=True)
-    for name in ("mean", "sd", "2.5 %", "97.5 %"):
-        table.add_column(name, justify="right", no_wrap=True)
     shown = [term for term in facts["terms"] if term["inclusion"] >= _SMALLEST_INCLUSION]
     shown = shown[:_MOST_TERMS]
+    rows = []
     for term in shown:
-        bar = "█" * round(_BAR * term["inclusion"]) if is_wide else ""
-        numbers = [f"{term[name]:.3g}" for name in ("q025", "q975")]
-        table.add_row(
-            escape(term["term"]),
-            f"{term['inclusion']:.3f} [cyan]{bar}[/cyan]",
-            f"{term['mean']:.4g}",
-            f"{term['sd']:.2g}",
-            *numbers,
-        )
+        bar = "█" * round(_BAR * term["inclusion"]) if console.width >= _WIDE else ""
+        share = f"{term['inclusion']:.3f} [cyan]{bar}[/cyan]".replace(" [cyan][/cyan]", "")
+        numbers = rounded([term[name] for name in ("mean", "sd", "q025", "q975")], term["sd"])
+        rows.append([escape(term["term"]), share, *numbers])
     if rest := facts["terms"][len(shown) :]:
-        table.add_row(f"[dim]{len(rest)} more[/dim]", f"[dim]≤ {rest[0]['inclusion']:.3f}[/dim]")
-    console.print(table, soft_wrap=False)
+        share = f"[dim]≤ {rest[0]['inclusion']:.3f}[/dim]"
+        rows.append([f"[dim]{len(rest)} more[/dim]", share, "", "", "", ""])
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    table.add_column("term", style="bold", overflow="fold", min_width=10)
+    table.add_column("inclusion", no_wrap=True, min_width=9)
+    for place, name in enumerate(("mean", "sd", "2.5 %", "97.5 %"), start=2):
+        # A number is never cut: a narrow terminal wraps the term, or the line.
+        width = max([len(name), *(len(row[place]) for row in rows)])
+        table.add_column(name, justify="right", no_wrap=True, min_width=width)
+    for row in rows:
+        table.add_row(*row)
+    needed = console.measure(table).minimum
+    console.print(table, soft_wrap=False, width=max(console.width, needed), crop=False)
+
+
+def rounded(values: list[float], spread: float) -> list[str]:
+    """Numbers to the place of the second significant digit of their spread, zeros kept."""
+    size = max(map(abs, values))
+    if not (spread > 0.0 and math.isfinite(spread) and size > 0.0):
+        return [f"{value:.4g}" for value in values]
+    places = 1 - math.floor(math.log10(spread))
+    if 0 <= places <= _MOST_PLACES and size < 10**_MOST_PLACES:
+        return [f"{value:.{places}f}" for value in values]
+    digits = max(0, places + math.floor(math.log10(size)))
+    return [f"{value:.{digits}e}" if value != spread else f"{value:.1e}" for value in values]
 
 
 def _say_scores(scores: dict[str, float | None]) -> str:
@@ -182,30 +197,39 @@ def _say_scores(scores: dict[str, float | None]) -> str:
     return text if ahead is None else f"{text}, one step ahead RMSE {ahead:.4g}"
 
 
+def _say_noise(facts: dict[str, Any]) -> str:
+    noise = facts["noise"]
+    if facts["diagnostics"]["likelihood_power"] == 0.0:
+        return "not determined: the likelihood is off"
+    mean, low, high = rounded([noise["mean"], noise["q025"], noise["q975"]], noise["sd"])
+    return f"standard deviation {mean}, 95 % in \\[{low}, {high}]"
+
+
 def _say_chains(facts: dict[str, Any], n_terms: int) -> list[str]:
     found, timing = facts["diagnostics"], facts["timing"]
     chains = found["chains"]
     modes = [chain["mode"] for chain in chains]
     n_same = max(modes.count(mode) for mode in modes)
-    verdict = (
-        f"[green]all {len(chains)} agree on the most frequent structure[/green]"
-        if n_same == len(chains)
-        else f"[yellow]{n_same} of {len(chains)} agree on the most frequent structure[/yellow]"
-    )
+    verdict = f"[green]all {len(chains)} agree on the most frequent structure[/green]"
+    if n_same < len(chains):
+        verdict = f"[yellow]only {n_same} of {len(chains)} share a most frequent structure[/yellow]"
+    if n_same == 1:
+        verdict = f"[yellow]each of the {len(chains)} has its own most frequent structure[/yellow]"
     if len(chains) == 1:
         verdict = "one only: nothing to compare it with"
     acceptance = [f"{chain['acceptance']:.1%}" for chain in chains]
     lines = [f"[bold]chains[/bold]     {verdict}; structure moves accepted {', '.join(acceptance)}"]
-    if "selected_chain" in found:
+    if 2 * n_same <= len(chains) > 1:
         lines.append(
-            f"[bold]selected[/bold]   chain {found['selected_chain']}, by its free-run error on the"
-            " validation part"
+            "           so masses and intervals are not to be relied on: draw more samples, lower"
+            " max_lag or max_degree,\n           or let validation data choose a chain"
         )
-    if found["likelihood_power"] != 1.0:
-        lines.append(
-            f"[bold]likelihood[/bold] to the power {found['likelihood_power']:.3g}"
-            " (autocorrelated residuals count for less)"
-        )
+    power = found["likelihood_power"]
+    if facts["settings"].get("is_power_estimated") or power != 1.0:
+        why = "residuals look independent" if power == 1.0 else "autocorrelated samples count less"
+        lines.append(f"[bold]likelihood[/bold] to the power {power:.3g} ({why})")
+    if not facts["settings"].get("is_complete", True):
+        lines.append("[yellow]stopped[/yellow]    before the end: this is what there was")
     if found["singular_proposals"] or found["singular_noise_draws"]:
         lines.append(
             f"[yellow]numerics[/yellow]   {found['singular_proposals']} proposals and"
@@ -217,6 +241,9 @@ def _say_chains(facts: dict[str, Any], n_terms: int) -> list[str]:
             f" beyond the largest structure (at {n_terms} terms)"
         )
     n_samples = sum(chain["n_samples"] for chain in chains)
+    lines.append(
+        f"[bold]data[/bold]       {facts['n_rows']:,} samples fitted; the others seed the lags"
+    )
     lines.append(
         f"[bold]time[/bold]       {timing['sampling_s']:.2f} s for {n_samples:,} samples"
         f" ({timing['total_s']:.2f} s in all)"
