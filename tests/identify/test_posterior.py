@@ -129,7 +129,7 @@ def test_small_numbers_by_hand(small: Posterior) -> None:
     frame = small.structures.set_index("structure")
     assert frame.loc["u(k) + y(k-1)"].tolist() == [0.5, 0.5, 0.5, 2]
     assert frame.loc["0"].tolist() == pytest.approx([1 / 6, 1 / 4, 0, 0])
-    assert frame.loc["u(k)"].tolist() == pytest.approx([1, 1 / 6, 0, 1 / 2])
+    assert frame.loc["u(k)"].tolist() == pytest.approx([1 / 6, 0, 1 / 2, 1])
     terms = small.terms.set_index("term")
     assert list(terms.index) == ["u(k)", "y(k-1)"]  # equal inclusion: canonical order
     assert terms["inclusion"].tolist() == pytest.approx([4 / 6, 4 / 6])

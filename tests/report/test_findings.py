@@ -41,6 +41,6 @@ def test_no_number_is_cut_however_narrow_the_terminal(width: int) -> None:
     text = page.getvalue()
     assert "…" not in text
     for term in posterior.terms.head(2).itertuples():
-        (line,) = [row for row in text.splitlines() if row.strip().startswith(term.term)]
+        (line,) = [row for row in text.splitlines() if row.strip().startswith(f"{term.term} ")]
         numbers = [float(word) for word in re.findall(r"-?\d[\d.]*(?:e-?\d+)?", line)[-4:]]
         assert numbers == pytest.approx([term.mean, term.sd, term.q025, term.q975], rel=0.06)

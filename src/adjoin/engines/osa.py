@@ -115,7 +115,7 @@ class OsaEngine:
             key=np.zeros(n, dtype=np.int64),
             theta=np.zeros(n),
             variance=np.array([self.output_variance, float(self.prior.coefficient_sd) ** 2]),
-            count=np.zeros(2, dtype=np.int64),
+            tally=np.zeros(2, dtype=np.int64),
         )
         fixed = self.alphabet.fixed.terms
         ((first, _),) = draw_prior_terms(rng, self.encoding, self.rules.prior, 1)
@@ -124,7 +124,7 @@ class OsaEngine:
             state.atom[i, : len(term)] = [self.encoding.number[atom] for atom in term]
             state.degree[i] = len(term)
             state.key[i] = self.encoding.key(term)
-            state.count[0] += 1
+            state.tally[0] += 1
         return OsaChain(self, state, rng)
 
     def _is_finite(self, term: Term) -> bool:
@@ -149,7 +149,7 @@ class OsaChain:
 
     def __init__(self, engine: OsaEngine, state: Chain, rng: np.random.Generator) -> None:
         self.engine, self.state, self.rng = engine, state, rng
-        self.n_start = int(state.count[1])
+        self.n_start = int(state.tally[1])
         self.buffer: Trace = make_buffer(engine.capacity)
         self.log = TraceLog(engine.encoding)
         self._work = _make_work(engine.capacity, engine.encoding.max_degree)
@@ -161,12 +161,12 @@ class OsaChain:
     @property
     def n_samples(self) -> int:
         """How many samples this object has drawn."""
-        return int(self.state.count[1]) - self.n_start
+        return int(self.state.tally[1]) - self.n_start
 
     @property
     def n_terms(self) -> int:
         """The present number of terms."""
-        return int(self.state.count[0])
+        return int(self.state.tally[0])
 
     @property
     def acceptance(self) -> float:

@@ -43,5 +43,6 @@ def draw_inverse_gamma(rng: np.random.Generator, shape: float, scale: float) -> 
 
     Mutates: rng (one gamma). Allocates: nothing.
     """
-    draw = scale / rng.standard_gamma(shape)
-    return min(max(draw, SMALLEST), LARGEST)
+    draw = rng.standard_gamma(shape)
+    # A flat prior's gamma draw may be 0, by which only compiled code can divide.
+    return min(max(scale / draw, SMALLEST), LARGEST) if draw > 0.0 else LARGEST

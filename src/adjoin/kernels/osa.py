@@ -94,7 +94,7 @@ def draw_coefficients(
 
     Mutates: rng (one normal per term), chain.theta, work. Allocates: nothing.
     """
-    n = chain.count[0]
+    n = chain.tally[0]
     for i in range(n):
         work.normal[i] = fit.projection[i] + rng.standard_normal()
     solve_upper(fit.factor, n, work.normal)
@@ -109,7 +109,7 @@ def squared_error(fit: Fit, chain: Chain, target_norm: float, work: Work) -> flo
 
     Mutates: work. Allocates: nothing.
     """
-    n, total = chain.count[0], target_norm * target_norm
+    n, total = chain.tally[0], target_norm * target_norm
     for i in range(n):
         work.normal[i] = fit.norm[i] * chain.theta[i]
     for i in range(n):
@@ -172,7 +172,7 @@ def gather_fit(chain: Chain, data: Regression, table: GramTable, work: Work) -> 
 
     Mutates: table, work. Allocates: nothing.
     """
-    for i in range(chain.count[0]):
+    for i in range(chain.tally[0]):
         slot = take_slot(table, data, chain.atom[i], chain.degree[i], chain.key[i], work.column)
         place_term(table, data, slot, work.current, i, i, work)
 
@@ -184,15 +184,15 @@ def apply_edit(chain: Chain, edit: int, index: int, degree: int, key: int, work:
     Mutates: chain. Allocates: nothing.
     """
     if edit == REMOVE:
-        last = chain.count[0] - 1
-        chain.count[0] = last
+        last = chain.tally[0] - 1
+        chain.tally[0] = last
         chain.degree[index], chain.key[index] = chain.degree[last], chain.key[last]
         for i in range(chain.atom.shape[1]):
             chain.atom[index, i] = chain.atom[last, i]
             chain.atom[last, i] = -1
         return
     if edit == APPEND:
-        chain.count[0] = index + 1
+        chain.tally[0] = index + 1
     chain.degree[index], chain.key[index] = degree, key
     for i in range(chain.atom.shape[1]):
         chain.atom[index, i] = work.atom[i] if i < degree else -1
@@ -224,7 +224,7 @@ def step_structure(
     edit, index, degree, log_ratio = propose(rng, move, chain, rules.prior, rules.moves, work)
     if edit == IMPOSSIBLE:
         return log_evidence, False
-    n, key = chain.count[0], 0
+    n, key = chain.tally[0], 0
     if edit == APPEND and n == chain.key.shape[0]:
         trace.trouble[CROWDED] += 1
         return log_evidence, False
@@ -235,7 +235,7 @@ def step_structure(
     else:
         key = term_key(work.atom, degree, rules.prior.weight.shape[0])
         slot = take_slot(table, data, work.atom, degree, key, work.column)
-        table.used[slot] = chain.count[1]
+        table.used[slot] = chain.tally[1]
         if not math.isfinite(table.norm[slot]):
             trace.trouble[SINGULAR] += 1
             return log_evidence, False
@@ -278,7 +278,7 @@ def step_variances(
 
     Mutates: rng, chain.variance, work, trace. Allocates: nothing.
     """
-    n, power, norm = chain.count[0], target.power, data.target_norm
+    n, power, norm = chain.tally[0], target.power, data.target_norm
     noise, coefficient = chain.variance[0], chain.variance[1]
     shape = target.noise_shape + 0.5 * power * data.n_rows
     chain.variance[0] = draw_inverse_gamma(rng, shape, target.noise_scale + 0.5 * power * error)
@@ -305,7 +305,7 @@ def record(
 
     Mutates: trace. Allocates: nothing.
     """
-    n, row = chain.count[0], trace.cursor[0]
+    n, row = chain.tally[0], trace.cursor[0]
     trace.n_terms[row] = n
     trace.is_new[row] = 1 if is_new else 0
     noise = chain.variance[0]
@@ -360,7 +360,7 @@ def run_osa(
     norm = data.target_norm
     log_evidence = evaluate(
         work.current,
-        chain.count[0],
+        chain.tally[0],
         chain.variance[0],
         chain.variance[1],
         rules.target.power,
@@ -377,11 +377,11 @@ def run_osa(
         draw_coefficients(rng, work.current, chain, chain.variance[1], work)
         error = squared_error(work.current, chain, norm, work)
         log_evidence = step_variances(rng, chain, rules.target, data, work, trace, error)
-        chain.count[1] += 1
+        chain.tally[1] += 1
         n_drawn += 1
-        if chain.count[1] % rules.target.thin == 0:
+        if chain.tally[1] % rules.target.thin == 0:
             record(chain, rules, data, trace, error, is_new)
             is_new = False
-    for i in range(chain.count[0]):
-        table.used[work.current.slot[i]] = chain.count[1]
+    for i in range(chain.tally[0]):
+        table.used[work.current.slot[i]] = chain.tally[1]
     return n_drawn

@@ -157,7 +157,7 @@ def log_prior_structure(prior: PriorTable, chain: Chain, n_fixed: int) -> float:
     Mutates: nothing. Allocates: nothing.
     """
     total = 0.0
-    for i in range(n_fixed, chain.count[0]):
+    for i in range(n_fixed, chain.tally[0]):
         density = term_prior(prior, chain.atom[i], chain.degree[i])
         total += math.log(prior.expected_terms * density)
     return total

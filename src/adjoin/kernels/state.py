@@ -218,7 +218,7 @@ class Chain(NamedTuple):
     ``degree``, ``key`` : (capacity,) its number of atoms, and the integer that stands for it.
     ``theta`` : (capacity,) coefficients.
     ``variance`` : (2,) noise variance σ² and coefficient variance σ_θ².
-    ``count`` : (2,) number of terms, number of samples drawn so far.
+    ``tally`` : (2,) number of terms, number of samples drawn so far.
     """
 
     atom: Int2D
@@ -226,7 +226,7 @@ class Chain(NamedTuple):
     key: Int1D
     theta: Float1D
     variance: Float1D
-    count: Int1D  # type: ignore[assignment]
+    tally: Int1D
 
 
 class GramTable(NamedTuple):

@@ -62,7 +62,7 @@ def contains(chain: Chain, key: int) -> bool:
 
     Mutates: nothing. Allocates: nothing.
     """
-    for i in range(chain.count[0]):
+    for i in range(chain.tally[0]):
         if chain.key[i] == key:
             return True
     return False

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import Any, Literal
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from adjoin import __version__
 from adjoin.errors import DivergenceWarning
@@ -28,6 +30,7 @@ _MOST_TERMS = 40
 _SMALLEST_MASS, _SMALLEST_INCLUSION = 0.005, 0.01  # below, a table only counts
 _BAR, _WIDE = 10, 100  # characters
 _MOST_PLACES = 7  # after or before the decimal point; beyond, an exponent reads better
+_NARROWEST = 10  # characters for a term
 _SHORT = 8  # terms that fit on a line or two
 
 
@@ -162,17 +165,23 @@ def _print_terms(console: Console, facts: dict[str, Any]) -> None:
     if rest := facts["terms"][len(shown) :]:
         share = f"[dim]≤ {rest[0]['inclusion']:.3f}[/dim]"
         rows.append([f"[dim]{len(rest)} more[/dim]", share, "", "", "", ""])
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    table.add_column("term", style="bold", overflow="fold", min_width=10)
-    table.add_column("inclusion", no_wrap=True, min_width=9)
-    for place, name in enumerate(("mean", "sd", "2.5 %", "97.5 %"), start=2):
-        # A number is never cut: a narrow terminal wraps the term, or the line.
-        width = max([len(name), *(len(row[place]) for row in rows)])
-        table.add_column(name, justify="right", no_wrap=True, min_width=width)
+    names = ("term", "inclusion", "mean", "sd", "2.5 %", "97.5 %")
+    widths = [
+        max(cell_len(Text.from_markup(text).plain) for text in (name, *(row[i] for row in rows)))
+        for i, name in enumerate(names)
+    ]
+    # A number is never cut: on a narrow terminal the terms are folded, then lines run over.
+    frame = 3 * len(names) + 2
+    widths[0] = min(widths[0], max(_NARROWEST, console.width - sum(widths[1:]) - frame))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for i, (name, width) in enumerate(zip(names, widths, strict=True)):
+        side: Literal["left", "right"] = "left" if i < 2 else "right"
+        table.add_column(name, justify=side, overflow="fold", width=width)
     for row in rows:
-        table.add_row(*row)
-    needed = console.measure(table).minimum
-    console.print(table, soft_wrap=False, width=max(console.width, needed), crop=False)
+        table.add_row(f"[bold]{row[0]}[/bold]", *row[1:])
+    width, console.width = console.width, max(console.width, sum(widths) + frame)
+    console.print(table, soft_wrap=False)
+    console.width = width
 
 
 def rounded(values: list[float], spread: float) -> list[str]:
