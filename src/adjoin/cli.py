@@ -136,7 +136,7 @@ def fit(
     ] = None,
     output: Annotated[str | None, typer.Option(help=r"Output column.  \[default: y]")] = None,
     objective: Annotated[str, typer.Option(help="What models are judged by: osa.")] = "osa",
-    max_lag: Annotated[int, typer.Option(min=0, help="Largest lag.")] = 10,
+    max_lag: Annotated[int, typer.Option(min=1, help="Largest lag.")] = 10,
     max_degree: Annotated[int, typer.Option(min=1, help="Most factors in a term.")] = 4,
     expected_terms: Annotated[float, typer.Option(help="Terms expected a priori, λ_t.")] = 5.0,
     samples: Annotated[int, typer.Option(min=1, help="Samples per chain.")] = 30_000,

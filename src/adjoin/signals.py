@@ -308,7 +308,9 @@ class Dataset:
         rows = zip(self.names.ordered, self._values(), strict=False)
         constant = [f"{name!r} (always {row[0]:g})" for name, row in rows if (row == row[0]).all()]
         if constant:
-            raise AdjoinError(f"constant signals: {', '.join(constant)}; use data that vary.")
+            raise AdjoinError(
+                f"constant signals: {', '.join(constant)}; leave inputs that do not vary out, or use other data."
+            )
 
     def lag_table(self, max_lag: int) -> SignalTable:
         """All records end to end, with the first sample of each whose lag window is complete."""
