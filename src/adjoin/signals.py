@@ -309,7 +309,8 @@ class Dataset:
         constant = [f"{name!r} (always {row[0]:g})" for name, row in rows if (row == row[0]).all()]
         if constant:
             raise AdjoinError(
-                f"constant signals: {', '.join(constant)}; leave inputs that do not vary out, or use other data."
+                f"constant signals: {', '.join(constant)}; leave such an input out, or use data"
+                " that vary."
             )
 
     def lag_table(self, max_lag: int) -> SignalTable:
