@@ -165,7 +165,8 @@ class Dataset:
         names : SignalNames or sequence of str, optional
             The inputs in order, then the output. Replaces the names in the data, by position
             (frames with exactly these columns are matched by name). Default: the names in the
-            data, else `u` (`u1`, `u2`, …) and `y`.
+            data, respelled where they are not legal (``Force (N)`` is ``Force_N``), else `u`
+            (`u1`, `u2`, …) and `y`.
         sampling_time : float, optional
             Seconds between two samples.
         label : str
@@ -180,7 +181,8 @@ class Dataset:
                 f" {len(outputs)} (join several inputs of one record by numpy.column_stack)."
             )
         if names is None:
-            names = (*shared_labels(inputs, "u"), *(shared_labels(outputs, "y")[:1] or ("y",)))
+            labels = (*shared_labels(inputs, "u"), *(shared_labels(outputs, "y")[:1] or ("y",)))
+            names = tuple(map(legal_name, labels))
         if not isinstance(names, SignalNames):
             names = _declared(names)
         titles, expected = _input_titles(names, "`names` has")
@@ -424,8 +426,16 @@ def as_inputs(u: Any, names: SignalNames) -> tuple[list[Float2D], bool]:
             f"{expected}, but a list means several records, and each of these has 1 column; join"
             " the inputs of one record by numpy.column_stack."
         )
-    chosen = [columns.select(names.inputs) if columns.is_frame else columns for columns in records]
+    chosen = [_selected(columns, names) if columns.is_frame else columns for columns in records]
     return [columns.matrix(titles, expected) for columns in chosen], several
+
+
+def _selected(columns: Columns, names: SignalNames) -> Columns:
+    """Return the inputs of a frame, found by name or by the text that was respelled to it."""
+    if not set(names.inputs) <= set(columns.labels):
+        spelled = tuple(label and legal_name(label) for label in columns.labels)
+        columns = columns._replace(labels=spelled)
+    return columns.select(names.inputs)
 
 
 def as_series(y: Any, name: str, what: str = "output") -> tuple[list[Float1D], bool]:

@@ -122,7 +122,6 @@ def test_bad_series_names_column_and_record_and_at_most_five_samples() -> None:
         ([GOOD, 7.0], [GOOD, GOOD], ["record 1", "7.0"]),
         (GOOD, np.zeros((5, 3)), ["1 output", "3 columns"]),
         (GOOD, pd.DataFrame({"a": GOOD, "b": GOOD}), ["1 output", "2 columns"]),
-        (pd.DataFrame({"Force (N)": GOOD}), GOOD, ["'Force (N)'", "'Force_N'"]),
         (pd.DataFrame(np.zeros((5, 2)), columns=["a", "a"]), GOOD, ["2 signals", "'a'"]),
         (pd.Series(GOOD, name="y"), GOOD, ["'y'"]),
         ({"u": GOOD}, GOOD, ["input", "dict", "pandas.DataFrame"]),

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adjoin.errors import AdjoinError
 from adjoin.signals import (
     Dataset,
     Scaling,
@@ -370,3 +371,16 @@ def test_data_sets_for_a_model() -> None:
     for matrix, record in zip(matrices, both.records, strict=True):
         np.testing.assert_array_equal(matrix, record.inputs)
     assert as_inputs(Dataset.from_arrays(None, [1, 2]), SignalNames(()))[0][0].shape == (2, 0)
+
+
+def test_columns_of_a_frame_are_respelled_where_their_names_are_not_legal() -> None:
+    frame = pd.DataFrame({"Force (N)": [1.0, 2.0, 4.0], "Disp (mm)": [0.0, 1.0, 2.0]})
+    data = Dataset.from_arrays(frame[["Force (N)"]], frame["Disp (mm)"])
+    assert data.names.ordered[:-1] == ("Force_N", "Disp_mm")
+    (matrix,), _ = as_inputs(frame, data.names)  # found again by the text in the frame
+    assert matrix[:, 0].tolist() == [1.0, 2.0, 4.0]
+    (matrix,), _ = as_inputs(frame.rename(columns={"Force (N)": "Force_N"}), data.names)
+    assert matrix[:, 0].tolist() == [1.0, 2.0, 4.0]
+    twice = pd.DataFrame({"F (N)": [1.0, 2.0], "F [N]": [3.0, 4.0]})
+    with pytest.raises(AdjoinError, match="2 signals are called 'F_N'"):
+        Dataset.from_arrays(twice, [1.0, 2.0])
