@@ -490,7 +490,6 @@ def with_value(series: np.ndarray, value: float) -> np.ndarray:
         (np.column_stack([U, U])[:, :, None], Y, "3 dimensions"),
         ([[a, b] for a, b in zip(U, Y, strict=True)], Y, "column_stack"),
         (None, None, "no output"),
-        (pd.DataFrame({"Force (N)": U}), Y, "'Force_N'"),
     ],
 )
 def test_wrong_data_are_refused(u: Any, y: Any, message: str) -> None:
