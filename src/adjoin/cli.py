@@ -184,6 +184,7 @@ def fit(
         from adjoin import Identifier, read_data
         from adjoin.signals import Dataset
 
+        own = None if grammar is None else _grammar_file(grammar)
         everything = Dataset.join([read_data(file, inputs, output) for file in data])
         train, held_out = everything, None
         if validation is not None:
@@ -191,12 +192,12 @@ def fit(
                 raise AdjoinError(f"--validation is a share between 0 and 1, not {validation:g}")
             train, held_out = everything.split(1.0 - validation)
             try:
-                held_out.require_window(max_lag)
+                held_out.require_window(max_lag if own is None else own.max_lag)
             except AdjoinError as error:
                 raise AdjoinError(f"the validation part: {error}") from None
     identifier = Identifier(
         objective=objective,
-        grammar=None if grammar is None else _grammar_file(grammar),
+        grammar=own,
         max_lag=max_lag,
         max_degree=max_degree,
         expected_terms=expected_terms,

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from tests.command import run
 
-from adjoin import datasets
+from adjoin import Grammar, datasets
 
 KEYS = {
     "equation",
@@ -137,6 +137,16 @@ def test_bad_usage_and_bad_data_end_with_2_and_say_why(
     assert done.returncode == 2
     assert done.stdout == ""
     assert message in done.stderr
+
+
+def test_a_validation_part_shorter_than_the_lags_is_refused_before_the_run(
+    rig: Path, tmp_path: Path
+) -> None:
+    Grammar.narx(inputs="force", output="velocity", max_lag=200).write(tmp_path / "long.tag")
+    options = ("--inputs", "force", "--output", "velocity", "--validation", "0.1", *QUICK)
+    done = run("fit", str(rig), *options, "--grammar", str(tmp_path / "long.tag"))
+    assert done.returncode == 2
+    assert "the validation part: too few samples: 100" in done.stderr
 
 
 def test_a_missing_file_is_bad_data(tmp_path: Path) -> None:
