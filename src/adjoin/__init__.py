@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from adjoin.identifier import Identifier as Identifier
     from adjoin.model import Model as Model
     from adjoin.posterior import Posterior as Posterior
+    from adjoin.posterior import load as load
     from adjoin.prior import Prior as Prior
     from adjoin.readers import read_data as read_data
+    from adjoin.report.page import write_report as write_report
     from adjoin.signals import Dataset as Dataset
 
 _HOME = {
@@ -35,7 +37,9 @@ _HOME = {
     "Posterior": "adjoin.posterior",
     "Prior": "adjoin.prior",
     "Structure": "adjoin.grammar",
+    "load": "adjoin.posterior",
     "read_data": "adjoin.readers",
+    "write_report": "adjoin.report.page",
 }
 _MODULES = ("datasets", "scores")
 
@@ -51,8 +55,10 @@ __all__ = [
     "Structure",
     "__version__",
     "datasets",
+    "load",
     "read_data",
     "scores",
+    "write_report",
 ]
 
 

@@ -23,14 +23,14 @@ def require_count(name: str, value: object) -> None:
         raise AdjoinError(f"{name} must be a whole number from 1 on, not {value!r}")
 
 
-def require_seed(value: object) -> None:
-    """Refuse what is neither None nor a whole number from 0 on."""
+def require_seed(value: int | None) -> int | None:
+    """The seed; what is neither None nor a whole number from 0 on is refused."""
     is_whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if value is not None and not (is_whole and value >= 0):  # type: ignore[operator]
+    if value is not None and not (is_whole and value >= 0):
         raise AdjoinError(f"seed must be a whole number from 0 on, or None, not {value!r}")
+    return value
 
 
 def make_generator(seed: int | None) -> np.random.Generator:
     """NumPy's generator of a checked seed."""
-    require_seed(seed)
-    return np.random.default_rng(seed)
+    return np.random.default_rng(require_seed(seed))

@@ -5,6 +5,7 @@ Receives what the user passes; wires data, grammar, scaling, prior, engine and r
 
 from __future__ import annotations
 
+import inspect
 import time
 import warnings
 from collections.abc import Iterable, Mapping
@@ -27,13 +28,20 @@ from adjoin.posterior import Posterior
 from adjoin.prediction import measured_pair, run_against
 from adjoin.prior import STANDARD, Prior
 from adjoin.report.progress import compiling, watching
-from adjoin.runner import Observer, n_workers, run_chains, warm_up
+from adjoin.runner import Observer, run_chains, warm_up
 from adjoin.scores import fit_index
 from adjoin.signals import Dataset, Scaling
+from adjoin.workers import n_workers
 
 _MEGABYTE = 2**20
 _LEVEL = 3.0  # standard deviations: a mean beyond is an operating level, such as 300 K
 _PILOT_SAMPLES = 3000  # enough for a model to explain what it can
+_NOT_THE_RESULT = (
+    "n_jobs",
+    "progress",
+    "checkpoint",
+    "memory_mb",
+)  # arguments it is no function of
 _PILOT_KEY = 2**32 - 1  # of a seed that no chain has
 
 
@@ -180,7 +188,7 @@ class Identifier(Estimator):
             compile_s = warm_up(engine)
         seed = np.random.SeedSequence(self.seed)
         if self.likelihood_power == "auto":
-            power = self._estimate_power(engine, scaling, data, seed)
+            power = self._estimate_power(engine, grammar, scaling, data, seed)
             engine = replace(engine, power=power)
         with watching(self.progress, self.chains, self.samples) as observer:
             run = run_chains(engine, self.chains, self.samples, seed, self.n_jobs, observer)
@@ -199,7 +207,7 @@ class Identifier(Estimator):
         self.n_features_in_ = len(data.names.inputs)
         self.posterior_ = Posterior(
             tuple(run.traces[i] for i in kept),
-            engine.encoding,
+            grammar,
             scaling,
             data,
             engine.power,
@@ -326,7 +334,12 @@ class Identifier(Estimator):
         return scaling
 
     def _estimate_power(
-        self, engine: OsaEngine, scaling: Scaling, data: Dataset, seed: np.random.SeedSequence
+        self,
+        engine: OsaEngine,
+        grammar: Grammar,
+        scaling: Scaling,
+        data: Dataset,
+        seed: np.random.SeedSequence,
     ) -> float:
         """The power w = 1/τ, from the residuals of the best structure of a short first run."""
         own_seed = np.random.SeedSequence(seed.entropy, spawn_key=(_PILOT_KEY,))
@@ -338,7 +351,7 @@ class Identifier(Estimator):
             run = run_chains(pilot, self.chains, n_samples, own_seed, self.n_jobs, observer)
         if not run.is_complete:
             raise KeyboardInterrupt  # who stops the first run does not want the second
-        chains = [Posterior((trace,), engine.encoding, scaling, data) for trace in run.traces]
+        chains = [Posterior((trace,), grammar, scaling, data) for trace in run.traces]
         # Chains end at different models, whose residuals differ in what they leave unexplained.
         return 1.0 / float(np.mean([integrated_time(chain.residuals()) for chain in chains]))
 
@@ -366,7 +379,29 @@ class Identifier(Estimator):
             "likelihood_power": engine.power,
             "is_power_estimated": self.likelihood_power == "auto",
             "is_complete": self.is_complete_,
+            "call": self._call(),
         }
+
+    def _call(self) -> str:
+        """The arguments that make this run again, as Python text; `run` is the saved posterior."""
+        default = {name: p.default for name, p in inspect.signature(type(self)).parameters.items()}
+        parts = []
+        for name, value in self.get_params().items():
+            if name in _NOT_THE_RESULT or (name != "seed" and value == default[name]):
+                continue
+            text = repr(self.seed_ if name == "seed" else value)
+            if isinstance(value, Grammar):
+                text = "run.grammar"
+            elif isinstance(value, Moves):
+                text = repr(value.probabilities)
+            elif isinstance(value, Prior):
+                text = f"adjoin.Prior({value.changes})"
+            elif isinstance(value, Structure):
+                text = repr(str(value))
+            elif isinstance(value, np.generic):
+                text = repr(value.item())
+            parts.append(f"{name}={text}")
+        return ", ".join(parts)
 
     def _fitted(self) -> Model:
         if not hasattr(self, "posterior_"):

@@ -7,6 +7,7 @@ and return the user's own units.
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -27,6 +28,8 @@ from adjoin.grammar.equation import (
 from adjoin.grammar.parser import read_equation
 from adjoin.grammar.terms import powers
 from adjoin.kernels.state import Float1D, Float2D
+from adjoin.model_file import read_model, write_model
+from adjoin.python_code import python_code
 from adjoin.signals import SignalNames, as_inputs, as_series
 from adjoin.simulation import Run, free_run, predict
 
@@ -108,6 +111,22 @@ class Model:
         equation = read_equation(text, None, constants, inputs)
         return cls(equation.structure, equation.theta, noise_sd, offsets or {})
 
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model file, as `save` writes it."""
+        fields = read_model(path)
+        try:
+            return cls(*fields)
+        except AdjoinError as error:
+            raise AdjoinError(f"'{path}' is not a model file that can be read: {error}") from None
+
+    def save(self, path: str | os.PathLike[str], sampling_time: float | None = None) -> None:
+        """Write a JSON model file, whole or not at all; ``adjoin simulate`` and `read` take it.
+
+        `sampling_time`, the seconds between two samples, goes into it as a remark.
+        """
+        write_model(self, path, sampling_time)
+
     @property
     def names(self) -> SignalNames:
         """The declared signals."""
@@ -156,6 +175,10 @@ class Model:
     def sympy(self) -> sympy.Eq:
         """The equation as a SymPy equality in raw signals, offsets written out."""
         return equation_sympy(self.names.output, self.structure.terms, self.theta, self.offsets)
+
+    def python(self, function_name: str = "simulate") -> str:
+        """The free run as the source of a Python module that needs no other package."""
+        return python_code(self, function_name)
 
     def tree(self) -> DerivedTree:
         """The derived tree of the structure in the smallest grammar that has it."""
@@ -217,19 +240,24 @@ class Model:
         else:
             seeds, _ = as_series(y_init, self.names.output, "initial output y_init")
         self._check_seeds(inputs, seeds)
-        noises = None if noise is None else as_series(noise, self.names.noise)[0]
-        if noises is not None and [len(e) for e in noises] != [len(record) for record in inputs]:
-            raise AdjoinError("the noise must have one value per sample of every record")
         run = free_run(
             self.structure,
             self.theta,
             [self._deviations(record) for record in inputs],
             [seed - self.offsets.get(self.names.output, 0.0) for seed in seeds],
-            noises,
+            self._noise(noise, inputs),
         )
         return self._finish(run, seeds, several)
 
-    def predict(self, u: Any, y: Any, steps_ahead: int = 1) -> Any:
+    def _noise(self, noise: Any, inputs: list[Float2D]) -> list[Float1D] | None:
+        if noise is None:
+            return None
+        series, _ = as_series(noise, self.names.noise)
+        if [len(record) for record in series] != [len(record) for record in inputs]:
+            raise AdjoinError("the noise must have one value per sample of every record")
+        return series
+
+    def predict(self, u: Any, y: Any, steps_ahead: int = 1, noise: Any = None) -> Any:
         """Predict every sample from measured outputs up to `steps_ahead` samples before it.
 
         Parameters
@@ -239,6 +267,9 @@ class Model:
             The measured output.
         steps_ahead : int
             1 for one-step-ahead prediction.
+        noise : (n,) array or list of them, optional
+            A series added at every predicted step and fed back within the horizon; none by
+            default.
 
         Returns
         -------
@@ -262,6 +293,7 @@ class Model:
             [self._deviations(record) for record in inputs],
             [record - self.offsets.get(self.names.output, 0.0) for record in outputs],
             int(steps_ahead),
+            self._noise(noise, inputs),
         )
         return self._finish(run, seeds, several)
 

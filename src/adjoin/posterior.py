@@ -7,6 +7,7 @@ coefficients and noise are and how sure that is, and hands models to prediction.
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,15 +17,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adjoin.checks import make_generator, require_count, require_seed
+from adjoin.checks import make_generator, require_count
+from adjoin.diagnose import diagnose
+from adjoin.draws import Draws, log_density
 from adjoin.errors import AdjoinError, DivergenceWarning
+from adjoin.exchange.arviz_data import to_arviz
+from adjoin.exchange.latex_table import latex_table
+from adjoin.exchange.run_file import read_run, write_run
+from adjoin.grammar import Grammar, Structure
 from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.equation import term_text
-from adjoin.grammar.terms import Structure, exponents
+from adjoin.grammar.terms import exponents
 from adjoin.kernels.state import Float1D, Int1D
 from adjoin.model import Model
-from adjoin.prediction import BANDS, Prediction, propagate, run_against
+from adjoin.prediction import (
+    BANDS,
+    Prediction,
+    measured_pair,
+    predict_many,
+    propagate,
+    run_against,
+)
+from adjoin.prior import STANDARD, Prior
 from adjoin.regression import conditional_mode, design
+from adjoin.residual_tests import MAX_LAG, ResidualTest, residual_tests
 from adjoin.scores import rmse
 from adjoin.signals import Dataset, Scaling
 from adjoin.traces import ChainTrace
@@ -35,33 +51,6 @@ if TYPE_CHECKING:
 _LOW, _HIGH = 0.025, 0.975
 
 
-@dataclass(frozen=True)
-class Draws:
-    """The recorded samples after burn-in of all chains, one after another, in the user's units.
-
-    ``chain``, ``structure`` : (n_draws,) number of the chain and of the structure.
-    ``theta``, ``term`` : coefficients of all draws end to end, and the number of each one's term.
-    ``offset`` : (n_draws + 1,) the coefficients of draw i are ``theta[offset[i] : offset[i + 1]]``.
-    ``noise_sd`` : (n_draws,) standard deviation of the noise.
-    ``noise``, ``coefficient`` : (n_draws,) variances σ² and σ_θ² in model units.
-    ``log_lik``, ``log_prior`` : (n_draws,) of the draw, and of its structure, in model units.
-    """
-
-    chain: Int1D
-    structure: Int1D
-    theta: Float1D
-    term: Int1D
-    offset: Int1D
-    noise_sd: Float1D
-    noise: Float1D
-    coefficient: Float1D
-    log_lik: Float1D
-    log_prior: Float1D
-
-    def __len__(self) -> int:
-        return len(self.structure)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Posterior:
     """Structures, coefficients and noise, as sure as the data make them.
@@ -70,12 +59,14 @@ class Posterior:
     ----------
     traces : sequence of ChainTrace
         One per chain, in model units.
-    encoding : Encoding
-        What the keys in the traces stand for.
+    grammar : Grammar
+        What structures are made of; its encoding says what the keys in the traces stand for.
     scaling : Scaling
         From the user's units to those of the traces.
     data : Dataset
         What was fitted, in the user's units.
+    held_out : Dataset, optional
+        What was kept back to choose a chain by and to be scored on.
     power : float
         The power w to which the likelihood was raised.
     burn_in : float
@@ -87,7 +78,7 @@ class Posterior:
     """
 
     traces: tuple[ChainTrace, ...]
-    encoding: Encoding
+    grammar: Grammar
     scaling: Scaling
     data: Dataset
     power: float = 1.0
@@ -95,6 +86,7 @@ class Posterior:
     settings: Mapping[str, Any] = field(default_factory=dict)
     timing: Mapping[str, float] = field(default_factory=dict)
     chain_numbers: tuple[int, ...] = ()
+    held_out: Dataset | None = None
 
     def __post_init__(self) -> None:
         if not self.chain_numbers:
@@ -107,10 +99,15 @@ class Posterior:
         """How many chains it is made of."""
         return len(self.traces)
 
+    @cached_property
+    def encoding(self) -> Encoding:
+        """What the keys in the traces stand for."""
+        return Encoding(self.grammar.alphabet)
+
     @property
     def max_lag(self) -> int:
         """The lag window: so many samples at the start of a record seed the regressors."""
-        return self.encoding.alphabet.max_lag
+        return self.grammar.alphabet.max_lag
 
     @property
     def n_rows(self) -> int:
@@ -143,6 +140,11 @@ class Posterior:
         keys = {key for structure in self._catalogue[0] for key in structure}
         return {key: i for i, key in enumerate(sorted(keys, key=self.encoding.digits))}
 
+    @property
+    def term_keys(self) -> tuple[int, ...]:
+        """The key of every term that occurs, in canonical order."""
+        return tuple(self._terms)
+
     @cached_property
     def _factor(self) -> Float1D:
         """What turns each term's coefficient into the user's units."""
@@ -173,7 +175,7 @@ class Posterior:
 
     def structure(self, rank: int = 0) -> Structure:
         """The structure with that place in `structures`; 0 has the largest mass."""
-        return self.encoding.structure(self._catalogue[0][self._number(rank)])
+        return self.encoding.structure(self._catalogue[0][self.number_of(rank)])
 
     @cached_property
     def _count(self) -> np.ndarray:
@@ -219,10 +221,11 @@ class Posterior:
 
         Columns: `term`, `mean`, `sd`, `q025`, `q975`.
         """
-        chosen = np.flatnonzero(self.draws.structure == self._number(structure))
+        chosen = np.flatnonzero(self.draws.structure == self.number_of(structure))
         return self._summary(chosen).drop(columns="inclusion")
 
-    def _number(self, structure: int | str | Structure) -> int:
+    def number_of(self, structure: int | str | Structure) -> int:
+        """The number that `draws` has for a structure (as for `coefficients`)."""
         if isinstance(structure, str):
             structure = Structure.parse(structure, self.encoding.names)
         if not isinstance(structure, Structure):
@@ -262,6 +265,27 @@ class Posterior:
             rows.append((texts[number], share, values.mean(), values.std(), low, high))
         return pd.DataFrame(rows, columns=["term", "inclusion", "mean", "sd", "q025", "q975"])
 
+    def includes(self, term: str) -> np.ndarray:
+        """(n_draws,) whether each draw has the term with this text, as in `terms`."""
+        number = [term_text(self.encoding.term(key)) for key in self._terms].index(term)
+        found = np.zeros(len(self), dtype=bool)
+        found[self.draws.owner[self.draws.term == number]] = True
+        return found
+
+    @property
+    def prior(self) -> Prior:
+        """The prior it was made with."""
+        return Prior(**self.settings.get("prior", {}))
+
+    @cached_property
+    def log_posterior(self) -> Float1D:
+        """(n_draws,) log density of each draw in model units, up to a constant."""
+        output = [record.output for record in self.scaling.apply(self.data).records]
+        is_standard = self.prior.units == STANDARD
+        unit = float(np.var(np.concatenate(output))) if is_standard else 1.0
+        theta = self.draws.theta / self._factor[self.draws.term]
+        return log_density(self.draws, theta, self.prior, self.power, unit or 1.0)
+
     @cached_property
     def noise(self) -> pd.Series[float]:
         """The standard deviation of the noise: `mean`, `sd`, `q025`, `q975`."""
@@ -282,7 +306,7 @@ class Posterior:
         The mode is computed from the data at the structure's mean noise variance: no Monte Carlo
         error, however rarely the structure was visited.
         """
-        number = self._number(structure)
+        number = self.number_of(structure)
         chosen = self.draws.structure == number
         found = self.encoding.structure(self._catalogue[0][number])
         columns, output = design(self.data, found, self.max_lag, self.scaling)
@@ -307,6 +331,16 @@ class Posterior:
             for measured, found in zip(outputs, predicted, strict=True)
         ]
 
+    def residual_tests(self, max_lag: int = MAX_LAG) -> list[ResidualTest]:
+        """Whether the one-step residuals of the MAP model still hold something; all lags to 25."""
+        records, first = self.data.records, self.max_lag
+        inputs = {
+            name: [record.inputs[first:, i] for record in records]
+            for i, name in enumerate(self.data.names.inputs)
+        }
+        outputs = [record.output[first:] for record in records]
+        return residual_tests(self.residuals(), outputs, inputs, max_lag)
+
     def draw_models(self, n: int = 100, seed: int | None = 0) -> list[Model]:
         """Models drawn at random from the posterior: structure, coefficients and noise together."""
         require_count("n", n)
@@ -328,16 +362,39 @@ class Posterior:
         draws: int = 100,
         seed: int | None = 0,
         quantiles: Sequence[float] = BANDS,
+        n_jobs: int | None = None,
     ) -> Prediction:
         """Free run of models drawn from the posterior, with fresh noise fed back at every step.
 
         `y_init` needs `max_lag` samples; the mean, the bands and the share of diverged draws come
-        back in a `Prediction`.
+        back in a `Prediction`. It does not depend on `n_jobs`, the number of threads.
         """
+        models, noise_seed = self._drawn(draws, seed)
+        return propagate(models, u, y_init, noise_seed, quantiles, n_jobs)
+
+    def predict(
+        self,
+        u: Any,
+        y: Any = None,
+        steps_ahead: int = 1,
+        draws: int = 100,
+        seed: int | None = 0,
+        quantiles: Sequence[float] = BANDS,
+        n_jobs: int | None = None,
+    ) -> Prediction:
+        """Predict from measured outputs up to `steps_ahead` samples before, by drawn models.
+
+        As `simulate`, but every sample starts from what was measured; the first `max_lag` samples
+        of each record are copied through.
+        """
+        models, noise_seed = self._drawn(draws, seed)
+        u, y = measured_pair(models[0], u, y)
+        return predict_many(models, u, y, steps_ahead, self.max_lag, noise_seed, quantiles, n_jobs)
+
+    def _drawn(self, draws: int, seed: int | None) -> tuple[list[Model], int | None]:
+        """Models, and a seed of its own for their noise."""
         require_count("draws", draws)
-        require_seed(seed)
-        noise_seed = None if seed is None else seed + 1
-        return propagate(self.draw_models(draws, seed), u, y_init, noise_seed, quantiles)
+        return self.draw_models(draws, seed), None if seed is None else seed + 1
 
     def chain(self, number: int) -> Posterior:
         """The posterior of one chain alone."""
@@ -358,43 +415,37 @@ class Posterior:
         errors = self.validation_errors(u, y)
         return self.chain(min(errors, key=errors.__getitem__))
 
-    @property
+    @cached_property
     def diagnostics(self) -> dict[str, Any]:
-        """What the chains did: acceptance by move, agreement on the structure, trouble met."""
-        from adjoin.moves import Moves
+        """What the chains did, whether they agree, and a verdict in words; see `diagnose`."""
+        return diagnose(self)
 
-        names = list(Moves().probabilities)
-        moves = np.sum([trace.move for trace in self.traces], axis=0)
-        trouble = np.sum([trace.trouble for trace in self.traces], axis=0)
-        best = self._count.argmax(axis=0)
-        return {
-            "chains": [self._chain_summary(i) for i in range(self.n_chains)],
-            "chains_agree_on_mode": bool((best == best[0]).all()),
-            "acceptance": {
-                name: float(row[2] / row[0]) if row[0] else None
-                for name, row in zip(names, moves, strict=True)
-            },
-            "likelihood_power": self.power,
-            "singular_proposals": int(trouble[0]),
-            "singular_noise_draws": int(trouble[1]),
-            "proposals_beyond_largest_structure": int(trouble[2]),
-        }
+    def with_held_out(self, data: Dataset) -> Posterior:
+        """The same posterior with data that were kept back: a report selects a chain by them."""
+        return replace(self, held_out=data)
 
-    def _chain_summary(self, i: int) -> dict[str, Any]:
-        count, trace = self._count[:, i], self.traces[i]
-        chosen = self.draws.chain == self.chain_numbers[i]
-        n_terms = np.diff(self.draws.offset)[chosen]
-        best = int(count.argmax())
-        move = trace.move[1:]
-        return {
-            "chain": self.chain_numbers[i],
-            "n_samples": trace.n_samples,
-            "mode": str(self.encoding.structure(self._catalogue[0][best])),
-            "mode_mass": float(count[best] / count.sum()),
-            "n_terms_median": float(np.median(n_terms)),
-            "noise_mean": float(self.draws.noise_sd[chosen].mean()),
-            "acceptance": float(move[:, 2].sum() / max(int(move[:, 0].sum()), 1)),
-        }
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save everything in one netCDF-4 file, whole or not at all; `adjoin.load` reads it."""
+        write_run(self, path)
+
+    def to_arviz(
+        self,
+        thin: int = 1,
+        log_likelihood: bool = True,
+        posterior_predictive: bool = True,
+        seed: int | None = 0,
+    ) -> Any:
+        """The draws as ArviZ takes them; see `adjoin.exchange.arviz_data.to_arviz`."""
+        return to_arviz(self, thin, log_likelihood, posterior_predictive, seed)
+
+    def latex(self, most: int = 20) -> str:
+        """A LaTeX table of the terms with their inclusion and coefficients."""
+        return latex_table(self, most)
+
+
+def load(path: str | os.PathLike[str]) -> Posterior:
+    """The posterior that `Posterior.save` or ``adjoin fit --out`` saved."""
+    return Posterior(*read_run(path))
 
 
 def free_run_error(posterior: Posterior, u: Any, y: Any = None) -> float:

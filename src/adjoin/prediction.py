@@ -1,40 +1,49 @@
 """Predictions with their uncertainty: many models run with noise of their own.
 
-Receives models drawn from a posterior; gives mean, spread and bands of their free runs.
+Receives models drawn from a posterior; gives mean, spread and bands of their free runs, or of their
+predictions some steps ahead.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from adjoin.checks import make_generator
+from adjoin.checks import is_real, require_count, require_seed
 from adjoin.errors import AdjoinError, DivergenceWarning
+from adjoin.kernels.state import Float1D, Float2D
 from adjoin.model import Model
 from adjoin.signals import Dataset, as_inputs, as_series
+from adjoin.workers import n_workers
 
 BANDS = (0.025, 0.16, 0.5, 0.84, 0.975)
+_MOST_BYTES = 4 * 2**30  # all runs are held at once, because a quantile needs them all
+_AT_A_TIME = 2**20  # values that are sorted at a time
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the draws of a posterior predict; lists of arrays where there are several records.
+    r"""What the draws of a posterior predict; lists of arrays where there are several records.
 
     Parameters
     ----------
     mean, sd : (n,) array
         Over the draws that have not diverged up to that sample.
     bands : mapping of float to (n,) array
-        Quantiles over the same draws.
+        Quantiles over the same draws, placed so that a further draw is below the p-quantile with
+        probability p: between the order statistics around :math:`p\,(m + 1)` of m draws.
     diverged : float
         The share of draws that diverged somewhere. They are not left out silently: a share above
         zero means that the posterior holds models whose free run cannot be trusted.
     n_draws : int
         How many models were run.
+    n_seed : tuple of int
+        How many measured samples at the start of each record were copied through.
     """
 
     mean: Any
@@ -42,10 +51,34 @@ class Prediction:
     bands: Mapping[float, Any]
     diverged: float
     n_draws: int
+    n_seed: tuple[int, ...]
 
     def __repr__(self) -> str:
         bands = ", ".join(f"{q:g}" for q in self.bands)
         return f"Prediction({self.n_draws} draws, {self.diverged:.0%} diverged; bands {bands})"
+
+    def coverage(self, y: Any, low: float = 0.025, high: float = 0.975) -> float:
+        """The share of measured samples between two bands, seeding samples left out.
+
+        A sample that every draw lost is not covered.
+        """
+        if missing := [q for q in (low, high) if q not in self.bands]:
+            known = ", ".join(f"{q:g}" for q in self.bands)
+            raise AdjoinError(f"there is no band {missing[0]:g}; there are {known}")
+        measured, _ = as_series(y, "y")
+        several = isinstance(self.mean, list)
+        lower, upper = (self.bands[q] if several else [self.bands[q]] for q in (low, high))
+        lengths = [len(series) for series in lower]
+        if [len(series) for series in measured] != lengths:
+            raise AdjoinError(
+                f"the prediction has {lengths} samples, but the measured output has"
+                f" {[len(series) for series in measured]}"
+            )
+        inside = [
+            ((a <= x) & (x <= b))[n:]
+            for a, x, b, n in zip(lower, measured, upper, self.n_seed, strict=True)
+        ]
+        return float(np.concatenate(inside).mean())
 
 
 def propagate(
@@ -54,6 +87,7 @@ def propagate(
     y_init: Any,
     seed: int | None,
     quantiles: Sequence[float] = BANDS,
+    n_jobs: int | None = None,
 ) -> Prediction:
     """Free runs of the models, each with fresh noise of its own scale fed back at every step.
 
@@ -67,50 +101,158 @@ def propagate(
         Of the noise; None for another one every time.
     quantiles : sequence of float
         Which bands to give.
+    n_jobs : int, optional
+        How many models run at a time; the result does not depend on it.
     """
+    _check(models, quantiles, n_jobs)
+    inputs, several = as_inputs(u, models[0].names)
+    seeds = None if y_init is None else as_series(y_init, models[0].names.output)[0]
+
+    def run(model: Model, noise: list[Float1D]) -> list[Float1D]:
+        found: list[Float1D] = model.simulate(inputs, seeds, noise)
+        return found
+
+    blocks = _run_all(models, run, [len(record) for record in inputs], seed, n_jobs)
+    given = seeds or [np.empty(0)] * len(inputs)
+    return _summarise(blocks, given, several, quantiles)
+
+
+def predict_many(
+    models: Sequence[Model],
+    u: Any,
+    y: Any,
+    steps_ahead: int,
+    n_seed: int,
+    seed: int | None,
+    quantiles: Sequence[float] = BANDS,
+    n_jobs: int | None = None,
+) -> Prediction:
+    """Predictions of the models some steps ahead of measured outputs, noise fed back on the way.
+
+    The first `n_seed` measured samples of each record are copied through; the rest as for
+    `propagate`.
+    """
+    _check(models, quantiles, n_jobs)
+    inputs, several = as_inputs(u, models[0].names)
+    outputs, _ = as_series(y, models[0].names.output)
+    _require_more(outputs, n_seed, "predict")
+
+    def run(model: Model, noise: list[Float1D]) -> list[Float1D]:
+        found: list[Float1D] = model.predict(inputs, outputs, steps_ahead, noise)
+        return found
+
+    blocks = _run_all(models, run, [len(record) for record in inputs], seed, n_jobs)
+    return _summarise(blocks, [record[:n_seed] for record in outputs], several, quantiles)
+
+
+def _check(models: Sequence[Model], quantiles: Sequence[float], n_jobs: int | None) -> None:
+    """Refuse what would be found out only after all models have run."""
     if not models:
         raise AdjoinError("there are no draws to predict with")
-    if any(not 0.0 <= q <= 1.0 for q in quantiles):
-        raise AdjoinError(f"quantiles must be between 0 and 1, not {list(quantiles)}")
-    inputs, several = as_inputs(u, models[0].names)
-    rng = make_generator(seed)
-    runs: list[list[np.ndarray]] = []
-    for model in models:
-        noise = [(model.noise_sd or 0.0) * rng.standard_normal(len(record)) for record in inputs]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DivergenceWarning)  # counted below
-            run = model.simulate(u, y_init, noise if several else noise[0])
-        runs.append(run if several else [run])
-    stacked = [np.array([run[r] for run in runs]) for r in range(len(inputs))]
-    is_lost = np.array([[np.isnan(series).any() for series in run] for run in runs]).any(axis=1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a sample lost by every draw is NaN
-        mean = [np.nanmean(block, axis=0) for block in stacked]
-        sd = [np.nanstd(block, axis=0) for block in stacked]
-        found = [_quantiles(block, quantiles) for block in stacked]
-        bands = {q: [block[i] for block in found] for i, q in enumerate(quantiles)}
-    if y_init is not None:
-        for r, given in enumerate(as_series(y_init, models[0].names.output)[0]):
-            mean[r][: len(given)], sd[r][: len(given)] = given, 0.0  # copied to the last bit
+    is_list = hasattr(quantiles, "__len__")
+    if not is_list or any(not (is_real(q) and 0.0 <= q <= 1.0) for q in quantiles):
+        raise AdjoinError(f"quantiles must be numbers between 0 and 1, not {quantiles!r}")
+    if n_jobs is not None and n_jobs != -1:
+        require_count("n_jobs", n_jobs)
 
-    def result(series: list[np.ndarray]) -> Any:
+
+def require_room(n_draws: int, n_samples: int) -> None:
+    """Refuse more draws of so many samples than can be held at once."""
+    n_bytes = 8 * n_draws * n_samples
+    if n_bytes > _MOST_BYTES:
+        most = _MOST_BYTES // (8 * n_samples)
+        raise AdjoinError(
+            f"{n_draws:,} draws of {n_samples:,} samples need {n_bytes / 2**30:,.1f} GiB; use at"
+            f" most {most:,} draws, or predict a part of the data"
+        )
+
+
+def _run_all(
+    models: Sequence[Model],
+    run: Callable[[Model, list[Float1D]], list[Float1D]],
+    lengths: list[int],
+    seed: int | None,
+    n_jobs: int | None,
+) -> list[Float2D]:
+    """Run every model in threads, with noise from a generator of its own: (n_draws, n) per record.
+
+    The recursion is compiled and holds no lock, so threads run side by side.
+    """
+    require_room(len(models), sum(lengths))
+    blocks = [np.empty((len(models), n)) for n in lengths]
+    children = np.random.SeedSequence(require_seed(seed)).spawn(len(models))
+
+    def work(i: int) -> None:
+        rng, scale = np.random.Generator(np.random.PCG64(children[i])), models[i].noise_sd or 0.0
+        found = run(models[i], [scale * rng.standard_normal(n) for n in lengths])
+        for block, series in zip(blocks, found, strict=True):
+            block[i] = series
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DivergenceWarning)  # the caller gets the share
+        work(0)  # compiles, if need be, before there are threads; and checks the arguments
+        with ThreadPoolExecutor(n_workers(n_jobs, len(models)), "adjoin-prediction") as pool:
+            list(pool.map(work, range(1, len(models))))
+    return blocks
+
+
+def _summarise(
+    blocks: list[Float2D],
+    given: Sequence[Float1D],
+    several: bool,
+    quantiles: Sequence[float],
+) -> Prediction:
+    """Mean, spread and bands over the draws; what was `given` is copied to the last bit."""
+    is_lost = np.array([np.isnan(block).any(axis=1) for block in blocks]).any(axis=0)
+    found = [_statistics(block, quantiles) for block in blocks]
+    for rows, samples in zip(found, given, strict=True):
+        rows[:, : len(samples)] = samples
+        rows[1, : len(samples)] = 0.0
+
+    def result(i: int) -> Any:
+        series = [rows[i] for rows in found]
         return series if several else series[0]
 
     return Prediction(
-        result(mean),
-        result(sd),
-        {q: result(series) for q, series in bands.items()},
+        result(0),
+        result(1),
+        {q: result(i) for i, q in enumerate(quantiles, 2)},
         float(is_lost.mean()),
-        len(models),
+        len(blocks[0]),
+        tuple(map(len, given)),
     )
 
 
-def _quantiles(block: np.ndarray, quantiles: Sequence[float]) -> np.ndarray:
-    """Quantiles over the draws; samples lost by some draw apart, as NumPy is slow on those."""
-    found: np.ndarray = np.quantile(block, quantiles, axis=0)
-    is_holed = np.isnan(block).any(axis=0)
-    if is_holed.any():
-        found[:, is_holed] = np.nanquantile(block[:, is_holed], quantiles, axis=0)
+def _statistics(block: Float2D, quantiles: Sequence[float]) -> Float2D:
+    """Rows: mean, spread and quantiles over the draws, those lost left out.
+
+    Some samples at a time, so that copies stay small beside the runs themselves.
+    """
+    n_draws, n_samples = block.shape
+    found = np.empty((2 + len(quantiles), n_samples))
+    width = max(1, _AT_A_TIME // n_draws)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a sample lost by every draw is NaN
+        for begin in range(0, n_samples, width):
+            part = slice(begin, begin + width)
+            found[0, part] = np.nanmean(block[:, part], axis=0)
+            found[1, part] = np.nanstd(block[:, part], axis=0)
+            found[2:, part] = _quantiles(block[:, part], quantiles)
+    return found
+
+
+def _quantiles(block: Float2D, quantiles: Sequence[float]) -> Float2D:
+    """Quantiles over the draws, those lost left out; see `Prediction` for where they are placed."""
+    found = np.empty((len(quantiles), block.shape[1]))
+    ordered = np.sort(block.T, axis=1)  # NaN last
+    n_kept = np.count_nonzero(~np.isnan(ordered), axis=1)
+    row = np.arange(len(ordered))
+    for i, q in enumerate(quantiles):
+        place = np.clip(q * (n_kept + 1) - 1, 0, np.maximum(n_kept - 1, 0))
+        below = place.astype(int)
+        above = np.minimum(below + 1, np.maximum(n_kept - 1, 0))
+        low, high = ordered[row, below], ordered[row, above]
+        found[i] = low + (place - below) * (high - low)
     return found
 
 
@@ -145,10 +287,16 @@ def run_against(
         raise AdjoinError(
             f"inputs and output differ in length: {[len(r) for r in inputs]} and {lengths} samples"
         )
-    if min(lengths) <= n_seed:
-        raise AdjoinError(
-            f"a record of {min(lengths)} samples leaves nothing to score: the first {n_seed}"
-            " (max_lag) seed the run"
-        )
+    _require_more(outputs, n_seed, "score")
     runs = model.simulate(inputs, [record[:n_seed] for record in outputs])
     return [record[n_seed:] for record in outputs], [run[n_seed:] for run in runs]
+
+
+def _require_more(outputs: list[Float1D], n_seed: int, what: str) -> None:
+    """Refuse records that hold seeding samples only."""
+    shortest = min(map(len, outputs))
+    if shortest <= n_seed:
+        raise AdjoinError(
+            f"a record of {shortest} samples leaves nothing to {what}: the first {n_seed} (max_lag)"
+            " seed the run"
+        )

@@ -125,6 +125,12 @@ class Prior:
         """All hyperparameters by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
+    @property
+    def changes(self) -> str:
+        """What differs from the defaults, as arguments: ``lag_decay=0.5, units='raw'``."""
+        plain = type(self)().settings
+        return ", ".join(f"{k}={v!r}" for k, v in self.settings.items() if v != plain[k])
+
     def table(self, encoding: Encoding) -> PriorTable:
         r"""As the kernels take it.
 

@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from adjoin.columns import counted
+from adjoin.columns import counted, tabulate
 from adjoin.errors import AdjoinError
+from adjoin.kernels.state import Float1D, Float2D
 from adjoin.signals import Dataset, SignalNames, legal_name, split_names
 from adjoin.tables import Column, Table, read_matlab, read_text
 
@@ -136,15 +137,52 @@ def _read(
         raise AdjoinError(f"{path!r:.60} is not a path; for values use Dataset.from_arrays(u, y).")
     file = Path(path).expanduser()
     with _naming(file):
-        if not file.is_file():
-            fault = "is a directory" if file.is_dir() else "does not exist"
-            raise AdjoinError(f"the file {fault}; check the path.")
-        table = reader(file)
+        table = _open(file, reader)
         target = _pick_output(table, output)
         chosen = _pick_inputs(table, inputs, target)
         *values, series = table.numbers([*chosen, target])
         _check_series(chosen, values, target, len(series), is_default=inputs is None)
         return _assemble([*chosen, target], values, series, sampling_time, file.name)
+
+
+def _open(file: Path, reader: Callable[[Path], Table]) -> Table:
+    if not file.is_file():
+        fault = "is a directory" if file.is_dir() else "does not exist"
+        raise AdjoinError(f"the file {fault}; check the path.")
+    return reader(file)
+
+
+def read_experiment(
+    path: str | os.PathLike[str], names: SignalNames
+) -> tuple[Float2D, Float1D | None]:
+    """The inputs ``(n, n_inputs)`` of a known model from a file, and its output if that is there.
+
+    A column is found by its text, or by the signal name that the text is respelled to.
+    """
+    file = Path(path).expanduser()
+    with _naming(file):
+        table = _open(file, partial(_by_suffix, decimal=None))
+        respelled = {legal_name(column.name): column.path for column in table.columns}
+        texts = [
+            name if table.find(name) else respelled.get(name, name)
+            for name in (*names.inputs, names.output)
+        ]
+        is_measured = bool(table.find(texts[-1]))
+        if not names.inputs and not is_measured:
+            raise AdjoinError(
+                f"the model has no inputs, so its output '{names.output}' must be there to start"
+                f" from. {_listing(table)}"
+            )
+        columns = [_pick(table, text)[0] for text in (texts if is_measured else texts[:-1])]
+        values = table.numbers(columns)
+        lengths = {column.path: len(series) for column, series in zip(columns, values, strict=True)}
+        if len(set(lengths.values())) > 1:
+            raise AdjoinError(f"the columns differ in length: {lengths}.")
+        inputs, _ = tabulate(np.column_stack([*values]), "input")
+        titles = [f"column {column.path!r}" for column in columns]
+        matrix = inputs[0].matrix(titles, f"there are {len(titles)} columns")
+        n_inputs = len(names.inputs)
+        return matrix[:, :n_inputs], matrix[:, n_inputs] if is_measured else None
 
 
 @contextmanager

@@ -6,7 +6,6 @@ shares nothing with the others, so the result does not depend on how many run at
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from adjoin.traces import ChainTrace
+from adjoin.workers import n_workers
 
 _BLOCK_SECONDS = 0.1  # between two looks at the stop sign, and two reports of progress
 _FIRST_BLOCK = 200
@@ -68,14 +68,6 @@ class Run(NamedTuple):
     traces: list[ChainTrace]
     is_complete: bool
     seconds: float
-
-
-def n_workers(n_jobs: int | None, n_chains: int) -> int:
-    """How many chains run at a time; None and -1: one per core that this process may use."""
-    if n_jobs is None or n_jobs == -1:
-        can_ask = hasattr(os, "sched_getaffinity")
-        n_jobs = len(os.sched_getaffinity(0)) if can_ask else os.cpu_count() or 1
-    return max(1, min(n_jobs, n_chains))
 
 
 def warm_up(engine: Engine) -> float:

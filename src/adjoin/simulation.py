@@ -95,11 +95,13 @@ def predict(
     inputs: Sequence[Float2D],
     outputs: Sequence[Float1D],
     steps_ahead: int = 1,
+    noise: Sequence[Float1D] | None = None,
 ) -> Run:
     """Predict each sample from the measured output up to `steps_ahead` samples before it.
 
-    Noise atoms are the one-step residuals up to there, zero after it and before the first
-    predicted sample. The first ``structure.max_lag`` samples of each record are copied through.
+    Past noise is the one-step residuals up to there, zero before the first predicted sample; after
+    it, `noise`, which is fed back, or zero. The first ``structure.max_lag`` samples of each record
+    are copied through.
     """
     for number, record in enumerate(outputs):
         _check_window(structure, number, len(record), structure.max_lag)
@@ -112,7 +114,10 @@ def predict(
     layout = _Layout(structure, theta, fed_back=names.noise, n_samples=len(measured))
     data = layout.recursion(series, silence, measured, silence, first, start)
     run_recursion(layout.program, data, ONE_STEP, layout.workspace())
+    fresh = silence if noise is None else np.concatenate(noise)
     if steps_ahead == 1:
+        for begin, stop in zip(data.first, data.stop, strict=True):
+            data.predicted[begin:stop] += fresh[begin:stop]
         return _collect(data, start)
     residual = data.back[: len(measured)]
     for lost, stop in zip(data.diverged, data.stop, strict=True):
@@ -120,7 +125,7 @@ def predict(
             residual[lost:stop] = np.nan  # what was lost must not pass for a residual of zero
     series = {**series, names.noise: residual}
     layout = _Layout(structure, theta, fed_back=names.output, n_samples=len(measured))
-    data = layout.recursion(series, measured, measured, silence, first, start)
+    data = layout.recursion(series, measured, measured, fresh, first, start)
     predict_ahead(layout.program, data, steps_ahead, layout.noise_row, layout.workspace())
     return _collect(data, start)
 

@@ -203,6 +203,8 @@ def read_text(file: Path, decimal: str | None = None) -> Table:
         start, header = first, _commented_header(lines[:first], separator, len(header))
     else:
         start = _first_row(lines, first, separator)
+        if separator == " " and len(_fields(lines, start, separator)) == 1:
+            header = [lines[first].strip().strip('"')]  # a lone column whose name has blanks
     mark = decimal or _decimal_mark(lines[start : start + _ENOUGH_LINES], separator)
     text = _Text(lines, start, separator, mark)
     width = max(len(header), len(_fields(lines, start, separator, is_whole=True)))

@@ -106,8 +106,8 @@ def test_unreadable_files(tmp_path: Path) -> None:
     with pytest.raises(AdjoinError, match="not a UTF-8"):
         Grammar.read("a\0b")
     before = sorted(tmp_path.iterdir())
-    with pytest.raises(AdjoinError, match="cannot write the grammar"):
+    with pytest.raises(AdjoinError, match="cannot write"):
         Grammar.keith().write(tmp_path)
     assert sorted(tmp_path.iterdir()) == before
-    with pytest.raises(AdjoinError, match="cannot write the grammar"):
+    with pytest.raises(AdjoinError, match="cannot write"):
         Grammar.keith().write(tmp_path / "missing" / "x.tag")

@@ -41,7 +41,7 @@ def by_hand(
     encoding = Encoding(grammar.alphabet)
     traces = tuple(_trace(encoding, records) for records in chains)
     settings = {"scaling": Scaling.identity(data.names), "burn_in": 0.0}
-    return Posterior(traces, encoding, data=data, **{**settings, **changed})
+    return Posterior(traces, grammar, data=data, **{**settings, **changed})
 
 
 def _trace(encoding: Encoding, records: Sequence[Record]) -> ChainTrace:

@@ -7,12 +7,15 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from adjoin.runner import Snapshot, n_workers, run_chains, warm_up
+from adjoin import runner
+from adjoin.runner import Snapshot, run_chains, warm_up
 from adjoin.traces import ChainTrace
+from adjoin.workers import n_workers
 
 ENDLESS = 10**30  # samples; blocks at most double at 0.05 s each, so this takes five seconds
 
@@ -23,6 +26,7 @@ class Engine:
 
     seconds: float = 0.0
     fail_at: int | None = None
+    meeting: threading.Barrier | None = None
     chains: list[Chain] = field(default_factory=list)
 
     def start(self, seed: np.random.SeedSequence | int) -> Chain:
@@ -44,6 +48,8 @@ class Chain:
     def advance(self, n_samples: int) -> None:
         self.thread = threading.current_thread().name
         time.sleep(self.engine.seconds)
+        if self.engine.meeting is not None:
+            self.engine.meeting.wait()
         self.n_samples += n_samples
         self.blocks.append(n_samples)
         if self.engine.fail_at is not None and self.n_samples >= self.engine.fail_at:
@@ -62,6 +68,12 @@ class Chain:
             np.zeros(3, dtype=np.int64),
             self.n_samples,
         )
+
+
+@pytest.fixture
+def _stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No block takes any time, however busy the machine."""
+    monkeypatch.setattr(runner, "time", SimpleNamespace(perf_counter=lambda: 0.0))
 
 
 def seed_of(number: int = 0) -> np.random.SeedSequence:
@@ -88,11 +100,15 @@ def test_each_chain_has_a_seed_of_its_own_whatever_the_workers() -> None:
     assert values(1, seed=8) != values(1)
 
 
-def test_blocks_grow_until_they_take_a_tenth_of_a_second() -> None:
-    engine = Engine(seconds=0.0)
+@pytest.mark.usefixtures("_stopped_clock")
+def test_blocks_that_take_no_time_grow_by_four() -> None:
+    engine = Engine()
     run_chains(engine, 1, 50_000, seed_of())
     (chain,) = engine.chains
     assert chain.blocks[:3] == [200, 800, 3200]
+
+
+def test_blocks_shrink_until_they_take_a_tenth_of_a_second() -> None:
     engine = Engine(seconds=0.2)
     run_chains(engine, 1, 250, seed_of())
     assert engine.chains[0].blocks[0] == 200
@@ -107,13 +123,13 @@ def test_the_number_of_workers() -> None:
 
 
 def test_chains_run_at_the_same_time() -> None:
-    engine = Engine(seconds=0.3)
-    begin = time.perf_counter()
+    """Each waits for all the others: were one missing, the barrier would break."""
+    engine = Engine(meeting=threading.Barrier(4, timeout=60))
     run_chains(engine, 4, 100, seed_of(), n_jobs=4)
-    assert time.perf_counter() - begin < 0.9  # one after another: 1.2
     assert len({chain.thread for chain in engine.chains}) == 4
 
 
+@pytest.mark.usefixtures("_stopped_clock")
 def test_the_observer_sees_every_chain_to_its_end() -> None:
     seen: list[Snapshot] = []
     run_chains(Engine(), 3, 1500, seed_of(), 2, seen.append)
@@ -168,11 +184,13 @@ def test_interrupted_while_chains_are_started_it_stops_too() -> None:
 
     def each(children: list[np.random.SeedSequence]):
         yield children[0]
-        time.sleep(0.1)  # until the first chain has something
+        while not any(chain.n_samples for chain in engine.chains):
+            time.sleep(0.01)
         _thread.interrupt_main()
         yield from children[1:]
 
-    run = run_chains(Engine(seconds=0.05), 4, ENDLESS, Seed(0), 4)
+    engine = Engine(seconds=0.05)
+    run = run_chains(engine, 4, ENDLESS, Seed(0), 4)
     assert not run.is_complete
     assert run.traces[0].n_samples > 0
 

@@ -86,21 +86,33 @@ def test_one_step_prediction_equals_the_plain_loop(
         _agree(run.series[i], None, slow)
 
 
-@given(models(), st.integers(0, 1000), st.sampled_from([2, 3, 7, BLOCK + 5]))
+@given(models(), st.integers(0, 1000), st.sampled_from([2, 3, 7, BLOCK + 5]), st.booleans())
 @settings(max_examples=25)
 def test_prediction_several_steps_ahead_equals_the_plain_loop(
-    model: tuple[Structure, np.ndarray], seed: int, steps: int
+    model: tuple[Structure, np.ndarray], seed: int, steps: int, with_noise: bool
 ) -> None:
     structure, theta = model
     theta = 1e-2 * theta
-    inputs, outputs, _ = _records(seed)
-    inputs, outputs = [record[-150:] for record in inputs], [y[-150:] for y in outputs]
-    run = predict(structure, theta, inputs, outputs, steps)
+    inputs, outputs, noise = ([x[-150:] for x in series] for series in _records(seed))
+    run = predict(structure, theta, inputs, outputs, steps, noise if with_noise else None)
     for i, record in enumerate(inputs):
         slow = naive.steps_ahead(
-            structure, theta.tolist(), _dictionary(record), outputs[i].tolist(), steps
+            structure,
+            theta.tolist(),
+            _dictionary(record),
+            outputs[i].tolist(),
+            steps,
+            noise[i].tolist() if with_noise else None,
         )
         assert run.series[i].tolist() == slow
+
+
+def test_noise_on_a_one_step_prediction_is_added_and_not_fed_back() -> None:
+    model = Model.parse("y(k) = 0.5*y(k-1) + u(k)")
+    u, y, noise = np.random.default_rng(7).standard_normal((3, 20))
+    noisy, plain = model.predict(u, y, noise=noise), model.predict(u, y)
+    assert noisy[0] == y[0]
+    np.testing.assert_allclose(noisy[1:], plain[1:] + noise[1:])
 
 
 def test_a_horizon_beyond_the_record_is_the_free_run() -> None:

@@ -81,9 +81,12 @@ def one_step(structure: Structure, theta, inputs: Series, y) -> tuple[list[float
     return predicted, series[names.noise]
 
 
-def steps_ahead(structure: Structure, theta, inputs: Series, y, steps: int) -> list[float]:
-    """Predict every sample by a free run of `steps` samples from its own origin."""
+def steps_ahead(
+    structure: Structure, theta, inputs: Series, y, steps: int, noise=None
+) -> list[float]:
+    """Predict every sample by a free run of `steps` samples from its own origin, with noise."""
     names = structure.names
+    noise = list(noise) if noise is not None else [0.0] * len(y)
     first = structure.max_lag
     _, residual = one_step(structure, theta, inputs, y)
     predicted = list(y[:first])
@@ -92,9 +95,10 @@ def steps_ahead(structure: Structure, theta, inputs: Series, y, steps: int) -> l
         past = {
             **inputs,
             names.output: list(y[:origin]),
-            names.noise: residual[:origin] + [0.0] * len(y),
+            names.noise: residual[:origin] + noise[origin:],
         }
         for j in range(origin, k + 1):
-            past[names.output].append(evaluate(structure, theta, past, j, names.output))
+            value = evaluate(structure, theta, past, j, names.output, noise[j])
+            past[names.output].append(value)
         predicted.append(past[names.output][k])
     return predicted

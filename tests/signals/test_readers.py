@@ -13,8 +13,8 @@ import pytest
 import scipy.io
 
 from adjoin.errors import AdjoinError
-from adjoin.readers import from_object, read_csv, read_data, read_mat
-from adjoin.signals import Dataset
+from adjoin.readers import from_object, read_csv, read_data, read_experiment, read_mat
+from adjoin.signals import Dataset, SignalNames
 
 Write = Callable[..., Path]
 
@@ -114,6 +114,14 @@ def test_silverbox_file(write: Write) -> None:
         dataset = read_csv(write(text), inputs, "V2", sampling_time=1 / 610.35)
         assert dataset.names.ordered == ("V1", "V2", "e")
         np.testing.assert_allclose(np.column_stack([dataset.u, dataset.y]), values, rtol=1e-15)
+
+
+def test_a_lone_column_may_have_blanks_in_its_name(write: Write) -> None:
+    path = write("Force (N)\n1.5\n2.5\n3.5\n")
+    names = SignalNames(("Force_N",))
+    inputs, output = read_experiment(path, names)
+    assert inputs.tolist() == [[1.5], [2.5], [3.5]]
+    assert output is None
 
 
 def test_tables_without_header(write: Write) -> None:

@@ -34,7 +34,9 @@ class Encoding:
     alphabet: Alphabet
 
     def __post_init__(self) -> None:
-        if (len(self.atoms) + 1) ** self.max_degree > _LARGEST_KEY:
+        # Every factor takes at least a bit; so no power of absurd size is worked out.
+        is_long = self.max_degree > _LARGEST_KEY.bit_length()
+        if is_long or (len(self.atoms) + 1) ** self.max_degree > _LARGEST_KEY:
             raise AdjoinError(
                 f"{len(self.atoms)} atoms in terms of degree {self.max_degree} are more than the"
                 " samplers can number; lower max_degree or max_lag"

@@ -170,7 +170,7 @@ def _signed_sum(
         elif number == "0":
             number = "0.0"  # a constant; a lone 0 is the empty structure
         if latex:
-            number = _tidy_exponent(number)
+            number = tidy_exponent(number)
         factors = others if others and number == "1" else [number, *others]
         product = (r"\," if latex else "*").join(factors)
         # The sign bit, not "< 0", so that a coefficient of -0.0 reads back as it was.
@@ -182,7 +182,8 @@ def _signed_sum(
     return text or "0"
 
 
-def _tidy_exponent(number: str) -> str:
+def tidy_exponent(number: str) -> str:
+    """``1.2e-05`` as LaTeX writes it."""
     mantissa, e, exponent = number.partition("e")
     return rf"{mantissa}\times 10^{{{int(exponent)}}}" if e else number
 

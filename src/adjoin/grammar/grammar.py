@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from adjoin.errors import AdjoinError
+from adjoin.files import write_whole
 from adjoin.grammar.alphabet import Alphabet, compile_alphabet
 from adjoin.grammar.derivation import Derivation, DerivedTree, derive
 from adjoin.grammar.library import KEITH, polynomial_tag, with_initial_tree
@@ -204,14 +205,7 @@ class Grammar:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write a grammar file, whole or not at all."""
-        target = Path(path)
-        partial = target.with_name(f".{target.name}.{os.getpid()}")
-        try:
-            partial.write_text(self.to_text(), encoding="utf-8")
-            partial.replace(target)
-        except OSError as error:
-            partial.unlink(missing_ok=True)
-            raise AdjoinError(f"cannot write the grammar '{path}': {error.strerror}") from None
+        write_whole(path, self.to_text())
 
     @property
     def signals(self) -> SignalNames:

@@ -151,27 +151,31 @@ def predict_ahead(
     r"""Prediction `steps` samples ahead, from the measured output up to k - steps.
 
     From every origin the model runs freely for `steps` samples, with past noise the one-step
-    residual in row `noise_row` of the known rows (-1 for none), and future noise 0. Near the start
-    of a record, where fewer samples lie behind, the origin is the record's first computed column.
+    residual in row `noise_row` of the known rows (-1 for none), and future noise ``data.noise``.
+    Near the start of a record, where fewer samples lie behind, the origin is the record's first
+    computed column.
 
     Origins go backwards. So what a later origin wrote lies in the future of the next one, which
     overwrites it: on exit each sample holds what its own, earliest origin said.
 
     Mutates: data (on entry ``back`` is the measured series), work. Allocates: nothing.
     """
+    drive = work[work.shape[0] - 1]
     for record in range(data.first.shape[0]):
         data.diverged[record] = -1
         first, last = data.first[record], data.stop[record]
         if noise_row >= 0:
             for k in range(max(first, last - steps), last):
-                data.known[noise_row, k] = 0.0
+                data.known[noise_row, k] = data.noise[k]
         for origin in range(max(first, last - steps), first - 1, -1):
             if noise_row >= 0:
-                data.known[noise_row, origin] = 0.0
+                data.known[noise_row, origin] = data.noise[origin]
             start, end = origin, min(origin + steps, last)
             while start < end:
                 stop = min(start + BLOCK, end)
                 fill_block(program, data.known, start, stop, work)
+                for k in range(start, stop):
+                    drive[k - start] += data.noise[k]
                 lost = run_block(program, data, FREE_RUN, start, stop, work)
                 if lost >= 0:
                     for k in range(lost, end):

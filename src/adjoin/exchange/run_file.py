@@ -1,0 +1,270 @@
+"""Runs as files: everything a `Posterior` is made of, in one sealed netCDF-4 file.
+
+::
+
+    /                  attributes: grammar, settings, timing, power, burn_in, chains, …
+    /scaling           offset, scale (signal)
+    /data/record_0     one variable per signal, by its name (k)
+    /held_out/record_0 likewise, if something was kept back
+    /chain_0           structure, noise, log_lik, … (record), theta (entry), key (term_entry)
+
+Traces are in model units, data in the user's. Receives a `Posterior`; gives back the arguments
+that make an equal one, to the last bit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import fields
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from adjoin import __version__
+from adjoin.checks import is_real
+from adjoin.errors import AdjoinError
+from adjoin.exchange.sealed import FORMAT, read_sealed, seal
+from adjoin.exchange.stored_group import FLOAT, INTEGER, StoredGroup, store
+from adjoin.exchange.stored_trace import read_trace, write_trace
+from adjoin.files import write_whole
+from adjoin.grammar import Grammar
+from adjoin.grammar.encoding import Encoding
+from adjoin.grammar.equation import term_text
+from adjoin.prior import Prior
+from adjoin.signals import Dataset, Record, Scaling, SignalNames, split_names
+from adjoin.traces import ChainTrace
+
+if TYPE_CHECKING:
+    from adjoin.posterior import Posterior
+
+SCHEMA = 1
+
+_KEY_BITS = 63  # a term has at most so many factors, or its key would not fit
+_LONGEST = 1e12  # seconds
+
+
+class SavedRun(NamedTuple):
+    """The arguments of a `Posterior`, in its order."""
+
+    traces: tuple[ChainTrace, ...]
+    grammar: Grammar
+    scaling: Scaling
+    data: Dataset
+    power: float
+    burn_in: float
+    settings: Mapping[str, Any]
+    timing: Mapping[str, float]
+    chain_numbers: tuple[int, ...]
+    held_out: Dataset | None
+
+
+def write_run(run: Posterior | SavedRun, path: str | os.PathLike[str]) -> None:
+    """Save a run, whole or not at all; the same run gives the same bytes.
+
+    Raises
+    ------
+    AdjoinError
+        If the file cannot be written, or the run is none that could be read back.
+    """
+    import h5netcdf
+
+    buffer = BytesIO()
+    try:
+        with h5netcdf.File(buffer, "w") as file:
+            file.attrs.update(_root_attributes(run))
+            _write_scaling(file.create_group("scaling"), run.scaling)
+            for name, data in (("data", run.data), ("held_out", run.held_out)):
+                if data is not None:
+                    _write_dataset(file.create_group(name), data)
+            for number, trace in zip(run.chain_numbers, run.traces, strict=True):
+                write_trace(file.create_group(f"chain_{number}"), trace)
+        # Better to hear now that it cannot be loaded than when the run is gone.
+        _read_content(buffer.getvalue())
+    except AdjoinError as error:
+        raise AdjoinError(f"cannot save the run: {error}") from None
+    write_whole(path, seal(buffer.getvalue(), SCHEMA))
+
+
+def read_run(path: str | os.PathLike[str]) -> SavedRun:
+    """Read a saved run: ``Posterior(*read_run(path))`` equals the one that was saved.
+
+    Raises
+    ------
+    AdjoinError
+        If there is no such file, if it is damaged, not a saved run, or a newer adjoin's, and if
+        something in it cannot be part of a run; it names the file and says what.
+    """
+    content = read_sealed(path, SCHEMA)
+    try:
+        return _read_content(content)
+    except AdjoinError as error:
+        raise AdjoinError(
+            f"'{path}' is not a run as adjoin saves it: {error}; save the run again"
+        ) from None
+
+
+def _read_content(content: bytes) -> SavedRun:
+    import h5py
+
+    try:
+        with h5py.File(BytesIO(content), "r") as file:
+            return _read_root(StoredGroup(file))
+    except OSError as error:  # a seal around what is not HDF5
+        raise AdjoinError(f"it does not open as HDF5 ({error})") from None
+
+
+def _root_attributes(run: Posterior | SavedRun) -> dict[str, Any]:
+    return {
+        "title": "Posterior over equations of a dynamical system",
+        "format": FORMAT,
+        "schema_version": SCHEMA,
+        "adjoin_version": __version__,
+        "grammar": _text("the grammar", run.grammar.to_text()),
+        "atoms": _atoms(Encoding(run.grammar.alphabet)),
+        "settings": _json("the settings", run.settings),
+        "timing": _json("the timing", run.timing),
+        "power": float(run.power),
+        "burn_in": float(run.burn_in),
+        "chains": np.array(run.chain_numbers, dtype=np.int64),
+        "has_held_out": int(run.held_out is not None),
+    }
+
+
+def _read_root(root: StoredGroup) -> SavedRun:
+    if root.text("format") != FORMAT or root.whole("schema_version") != SCHEMA:
+        raise root.fault("format", f"must be {FORMAT} with schema_version {SCHEMA}")
+    grammar = Grammar.from_text(root.text("grammar"))
+    signals = grammar.signals
+    data = _read_dataset(root.child("data"), signals)
+    # Before the atoms are listed: how many there are is then bounded by what the file holds.
+    data.require_window(grammar.alphabet.max_lag)
+    if grammar.alphabet.max_degree > _KEY_BITS:
+        raise root.fault("grammar", f"has a max_degree beyond {_KEY_BITS}")
+    encoding = Encoding(grammar.alphabet)
+    if root.text("atoms") != _atoms(encoding):
+        raise root.fault("atoms", "are not those of the grammar")
+    chains = root.attribute("chains", INTEGER, (None,)).tolist()
+    if not chains or chains != root.numbered("chain"):
+        raise root.fault("chains", "must be the numbers of the groups chain_0, chain_1, …")
+    has_held_out = root.whole("has_held_out")
+    if has_held_out != int("held_out" in root.group):
+        raise root.fault("has_held_out", "must say whether there is a group held_out")
+    return SavedRun(
+        traces=tuple(read_trace(root.child(f"chain_{number}"), encoding) for number in chains),
+        grammar=grammar,
+        scaling=_read_scaling(root.child("scaling"), signals),
+        data=data,
+        power=root.number("power", 0.0, np.inf),
+        burn_in=root.number("burn_in", 0.0, 1.0),
+        settings=_read_settings(root),
+        timing=_read_timing(root),
+        chain_numbers=tuple(chains),
+        held_out=_read_dataset(root.child("held_out"), signals) if has_held_out else None,
+    )
+
+
+def _read_settings(root: StoredGroup) -> dict[str, Any]:
+    settings = root.mapping("settings")
+    prior = settings.get("prior", {})
+    known = {field.name for field in fields(Prior)}
+    if not (isinstance(prior, dict) and known.issuperset(prior)):
+        raise root.fault("settings", "must have a prior of known hyperparameters")
+    Prior(**prior)  # refuses values that mean nothing
+    return settings
+
+
+def _read_timing(root: StoredGroup) -> dict[str, float]:
+    timing = root.mapping("timing")
+    if not all(is_real(seconds) and 0 <= seconds < _LONGEST for seconds in timing.values()):
+        raise root.fault("timing", "must be numbers of seconds")
+    return timing
+
+
+def _write_dataset(group: Any, data: Dataset) -> None:
+    _write_names(group, data.names)
+    group.attrs["label"] = _text("the label", data.label)
+    group.attrs["sampling_time"] = float(data.sampling_time or 0.0)  # 0: not known
+    group.attrs["n_records"] = data.n_records
+    for i, record in enumerate(data.records):
+        part = group.create_group(f"record_{i}")
+        # No signal can be called k, so no signal is taken for the coordinate of the others.
+        for name, series in zip(data.names.inputs, record.inputs.T, strict=True):
+            store(part, name, series, ("k",), f"input {name}")
+        store(part, data.names.output, record.output, ("k",), f"output {data.names.output}")
+
+
+def _read_dataset(group: StoredGroup, signals: SignalNames) -> Dataset:
+    names = _read_names(group, signals)
+    found = group.numbered("record")
+    if not found or len(found) != group.whole("n_records"):
+        raise group.fault("n_records", "must be the number of the groups record_0, record_1, …")
+    return Dataset(
+        tuple(_read_record(group.child(f"record_{i}"), names) for i in found),
+        names,
+        group.number("sampling_time", 0.0, np.inf) or None,
+        group.text("label"),
+    )
+
+
+def _read_record(group: StoredGroup, names: SignalNames) -> Record:
+    output = group.variable(names.output, FLOAT, (None,))
+    series = [group.variable(name, FLOAT, output.shape) for name in names.inputs]
+    values = np.column_stack([*series, output])
+    if not np.isfinite(values).all():
+        raise group.fault("", "must be finite everywhere")
+    return Record(values[:, :-1], values[:, -1])
+
+
+def _write_scaling(group: Any, scaling: Scaling) -> None:
+    _write_names(group, scaling.names)
+    store(group, "offset", scaling.offset, ("signal",), "o in (x - o) / s, inputs then output")
+    store(group, "scale", scaling.scale, ("signal",), "s in (x - o) / s, inputs then output")
+
+
+def _read_scaling(group: StoredGroup, signals: SignalNames) -> Scaling:
+    names = _read_names(group, signals)
+    shape = (len(names.inputs) + 1,)
+    offset = group.variable("offset", FLOAT, shape)
+    scale = group.variable("scale", FLOAT, shape)
+    if not (np.isfinite([*offset, *scale]).all() and (scale > 0).all()):
+        raise group.fault("scale", "must be positive, and it and the offset finite")
+    return Scaling(names, offset, scale)
+
+
+def _write_names(group: Any, names: SignalNames) -> None:
+    group.attrs["inputs"] = ", ".join(names.inputs)
+    group.attrs["output"], group.attrs["noise"] = names.output, names.noise
+
+
+def _read_names(group: StoredGroup, signals: SignalNames) -> SignalNames:
+    names = SignalNames(
+        split_names(group.text("inputs")), group.text("output"), group.text("noise")
+    )
+    if names.ordered[:-1] != signals.ordered[:-1]:
+        raise group.fault("inputs", "and output must be those of the grammar")
+    return names
+
+
+def _atoms(encoding: Encoding) -> str:
+    """The atoms in the order of their numbers, by which keys are spelled."""
+    return ", ".join(term_text((atom,)) for atom in encoding.atoms)
+
+
+def _json(what: str, values: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(dict(values), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise AdjoinError(f"{what} must be plain values ({error})") from None
+
+
+def _text(what: str, text: str) -> str:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise AdjoinError(f"{what} is not Unicode text ({error})") from None
+    if "\0" in text:
+        raise AdjoinError(f"{what} has a null character; take it out")
+    return text
