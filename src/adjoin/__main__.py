@@ -1,0 +1,5 @@
+"""``python -m adjoin``."""
+
+from adjoin.cli import main
+
+main()

@@ -1,0 +1,5 @@
+"""``python -m adjoin.cli``."""
+
+from adjoin.cli.app import main
+
+main()

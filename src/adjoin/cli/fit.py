@@ -1,0 +1,237 @@
+"""``adjoin demo`` and ``adjoin fit``: from data to a posterior."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from adjoin.cli.output import JsonOption, console, print_json, say, warnings_as_notes
+from adjoin.cli.run import write_page
+from adjoin.errors import AdjoinError
+
+if TYPE_CHECKING:
+    from adjoin.grammar import Grammar
+    from adjoin.posterior import Posterior
+    from adjoin.signals import Dataset
+
+
+ReportOption = Annotated[
+    Path | None, typer.Option("--report", help="Also write a page about it, such as rig.html.")
+]
+OutOption = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="RUN", help="Save the run, e.g. rig.nc, for adjoin report."),
+]
+
+
+def demo(out: OutOption = None, page: ReportOption = None, as_json: JsonOption = False) -> None:
+    """Discover the academic system of the paper from noisy simulated data.
+
+    [dim]Example:[/dim] adjoin demo --report demo.html
+    """
+    from adjoin.report import findings, summary
+
+    screen = console(stderr=True)
+    with screen.status("simulating the academic system …"):
+        from adjoin import Identifier, datasets
+        from adjoin.grammar import Grammar
+
+        benchmark = datasets.academic(seed=0)
+        truth, train, test = benchmark.truth, benchmark.train, benchmark.test
+        assert truth is not None
+    _require_folders(out, page)
+    identifier = Identifier(seed=0).fit(train)
+    posterior = identifier.posterior_
+    written = _write(posterior, out, page, test)
+    scores = {"test": findings.score_model(identifier.model_, test, posterior.max_lag)}
+    facts = findings.describe_findings(posterior, scores=scores)
+    facts["truth"] = truth.equation
+    facts["is_recovered"] = posterior.structure(0) == truth.structure
+    facts["written"] = written
+    if as_json:
+        print_json(facts)
+        return
+    screen = console()
+    screen.rule("[bold]1  The system, and the grammar in which it is looked for")
+    screen.print(f"truth: [bold]{truth.equation}[/bold]")
+    screen.print(f"data:  {benchmark.protocol}; noise sd {benchmark.noise_sd:.4f}")
+    summary.print_alphabet(screen, Grammar.narx())
+    screen.rule("[bold]2  What the data say")
+    findings.print_findings(screen, posterior, facts)
+    screen.rule("[bold]3  The derivation of what was found")
+    described = summary.describe_equation(identifier.model_.equation, identifier.grammar_)
+    summary.print_derivation(screen, described)
+    mass = facts["structures"][0]["mass"]
+    if facts["is_recovered"]:
+        screen.print(f"[green]✓[/green] the true structure was found, with mass {mass:.3f}")
+    else:
+        screen.print("[yellow]–[/yellow] the most frequent structure is not the true one")
+
+
+def fit(
+    data: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DATA...",
+            help="A CSV, text or MATLAB file with the signals; more: one record each.",
+        ),
+    ],
+    inputs: Annotated[
+        str | None,
+        typer.Option(
+            help=r"Input columns, separated by commas.  \[default: all but time and output]"
+        ),
+    ] = None,
+    output: Annotated[str | None, typer.Option(help=r"Output column.  \[default: y]")] = None,
+    objective: Annotated[str, typer.Option(help="What models are judged by: osa.")] = "osa",
+    max_lag: Annotated[int, typer.Option(min=1, help="Largest lag.")] = 10,
+    max_degree: Annotated[int, typer.Option(min=1, help="Most factors in a term.")] = 4,
+    expected_terms: Annotated[float, typer.Option(help="Terms expected a priori, λ_t.")] = 5.0,
+    samples: Annotated[int, typer.Option(min=1, help="Samples per chain.")] = 30_000,
+    chains: Annotated[int, typer.Option(min=1, help="Number of chains.")] = 4,
+    seed: Annotated[int | None, typer.Option(min=0, help="Makes the run reproducible.")] = None,
+    prior: Annotated[str, typer.Option(help="default, or paper (raw units).")] = "default",
+    initial: Annotated[
+        str | None, typer.Option(help='Fixed terms, e.g. "u(k)*abs(u(k)) + udot(k)".')
+    ] = None,
+    functions: Annotated[
+        str, typer.Option(help="Functions of signals, e.g. abs,sin; see adjoin grammar show.")
+    ] = "",
+    grammar: Annotated[
+        Path | None, typer.Option(help="A grammar file, instead of lags, degree and functions.")
+    ] = None,
+    likelihood_power: Annotated[
+        str, typer.Option(help="1, a number in [0, 1], or auto (autocorrelated residuals).")
+    ] = "1",
+    validation: Annotated[
+        float | None,
+        typer.Option(help="Hold out this last share of the data, and select the chain by it."),
+    ] = None,
+    burn_in: Annotated[float, typer.Option(help="Share of each chain left out.")] = 0.5,
+    thin: Annotated[int, typer.Option(min=1, help="Record every which sample.")] = 5,
+    center: Annotated[
+        bool | None,
+        typer.Option("--center/--no-center", help=r"Centre signals.  \[default: where sensible]"),
+    ] = None,
+    scale: Annotated[
+        bool | None,
+        typer.Option("--scale/--no-scale", help=r"Scale signals.  \[default: where sensible]"),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help=r"Chains at a time.  \[default: one per core]")
+    ] = None,
+    out: OutOption = None,
+    page: ReportOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Discover the equation behind measured data, and how sure it is.
+
+    [dim]Example:[/dim] adjoin fit rig.csv --inputs force --output velocity --validation 0.2
+    """
+    from adjoin.report import findings
+
+    with console(stderr=True).status("reading the data …"):
+        from adjoin import Identifier, read_data
+        from adjoin.signals import Dataset
+
+        own = None if grammar is None else _grammar_file(grammar)
+        everything = Dataset.join([read_data(file, inputs, output) for file in data])
+        train, held_out = everything, None
+        if validation is not None:
+            if not 0.0 < validation < 1.0:
+                raise AdjoinError(f"--validation is a share between 0 and 1, not {validation:g}")
+            train, held_out = everything.split(1.0 - validation)
+            try:
+                held_out.require_window(max_lag if own is None else own.max_lag)
+            except AdjoinError as error:
+                raise AdjoinError(f"the validation part: {error}") from None
+    _require_folders(out, page)
+    identifier = Identifier(
+        objective=objective,
+        grammar=own,
+        max_lag=max_lag,
+        max_degree=max_degree,
+        expected_terms=expected_terms,
+        samples=samples,
+        burn_in=burn_in,
+        thin=thin,
+        chains=chains,
+        seed=seed,
+        prior=prior,
+        center=center,
+        scale=scale,
+        initial=initial,
+        n_jobs=jobs,
+        functions=functions,
+        likelihood_power=_power(likelihood_power),
+    )
+    with warnings_as_notes():
+        identifier.fit(train)
+    settings = {"data": [str(file) for file in data], "validation": validation}
+    every = posterior = replace(
+        identifier.posterior_,
+        held_out=held_out,
+        settings={**identifier.posterior_.settings, **settings},
+    )
+    written = _write(every, out, page)
+    with console(stderr=True).status("scoring …"):
+        if held_out is not None:
+            posterior = every.select_chain(held_out, held_out)
+        parts = {"training": train, "validation": held_out}
+        scores = {
+            part: findings.score_model(posterior.map_model, where, every.max_lag)
+            for part, where in parts.items()
+            if where is not None
+        }
+        facts = findings.describe_findings(posterior, every, scores)
+    facts["written"] = written
+    if as_json:
+        print_json(facts)
+    else:
+        findings.print_findings(console(), posterior, facts)
+    if not identifier.is_complete_:
+        raise typer.Exit(1)
+
+
+def _require_folders(*paths: Path | None) -> None:
+    """Refuse a place that cannot be written to before the run, not after it."""
+    for path in paths:
+        if path is not None and (path.is_dir() or not path.parent.is_dir()):
+            fault = "is a folder" if path.is_dir() else f"has no folder '{path.parent}' to go to"
+            raise AdjoinError(f"'{path}' {fault}; name a file in a folder that exists")
+
+
+def _write(
+    every: Posterior, out: Path | None, page: Path | None, test: Dataset | None = None
+) -> dict[str, str]:
+    """Save the run and write its page, where they are wanted; what was written."""
+    if out is not None:
+        every.save(out)
+    if page is not None:
+        with console(stderr=True).status("simulating …"):
+            from adjoin.report.assessment import assess
+
+            found = assess(every, test)
+        write_page(found, page, "", out.name if out else "run.nc")
+    written = {"run": out, "report": page}
+    for path in filter(None, written.values()):
+        say(f"wrote {path}")
+    return {name: str(path) for name, path in written.items() if path is not None}
+
+
+def _power(text: str) -> float | str:
+    if text == "auto":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise AdjoinError(f"--likelihood-power is a number or auto, not '{text}'") from None
+
+
+def _grammar_file(path: Path) -> Grammar:
+    from adjoin.grammar import Grammar
+
+    return Grammar.read(path)

@@ -1,0 +1,55 @@
+"""What all commands share: consoles, JSON, notes, and the ``--json`` option."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from adjoin.errors import PipeClosed
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+
+
+def console(stderr: bool = False) -> Console:
+    """A terminal to print tables on, or for messages."""
+    from adjoin.report.summary import make_console
+
+    return make_console(stderr)
+
+
+def print_json(result: dict[str, Any]) -> None:
+    """One object on standard output."""
+    write_text(json.dumps(result, allow_nan=False) + "\n")
+
+
+def write_text(text: str) -> None:
+    """Write for programs: UTF-8 whatever the terminal is, and complete when this returns."""
+    try:
+        sys.stdout.buffer.write(text.encode("utf-8"))
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise PipeClosed from None
+
+
+def say(message: str) -> None:
+    """A message for a person, on standard error."""
+    console(stderr=True).print(message, markup=False, highlight=False)
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Show warnings as notes to a person, not as lines of source code."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        typer.echo(f"{typer.style('note:', fg='yellow', bold=True)} {warning.message}", err=True)
