@@ -18,10 +18,12 @@ from rich.table import Table
 from rich.text import Text
 
 from adjoin import __version__
+from adjoin.diagnose import CAUTION, GOOD, POOR
 from adjoin.errors import DivergenceWarning
 from adjoin.grammar.equation import term_text
 from adjoin.model import Model
 from adjoin.posterior import Posterior
+from adjoin.rounding import rounded
 from adjoin.scores import nmse, rmse
 from adjoin.signals import Dataset
 
@@ -29,7 +31,6 @@ _MOST_STRUCTURES = 10
 _MOST_TERMS = 40
 _SMALLEST_MASS, _SMALLEST_INCLUSION = 0.005, 0.01  # below, a table only counts
 _BAR, _WIDE = 10, 100  # characters
-_MOST_PLACES = 7  # after or before the decimal point; beyond, an exponent reads better
 _NARROWEST = 10  # characters for a term
 _SHORT = 8  # terms that fit on a line or two
 
@@ -70,7 +71,7 @@ def describe_findings(
     every = every or posterior
     n_shown = min(_MOST_STRUCTURES, len(posterior.structures))
     models = [posterior.model(rank) for rank in range(n_shown)]
-    diagnostics = every.diagnostics
+    diagnostics = dict(every.diagnostics)
     if every is not posterior:
         diagnostics["selected_chain"] = posterior.chain_numbers[0]
     return {
@@ -99,7 +100,6 @@ def describe_findings(
 def print_findings(console: Console, posterior: Posterior, facts: dict[str, Any]) -> None:
     """Show what was found: equation, structures, terms, noise, scores, and how the chains did."""
     model = posterior.map_model
-    best = facts["structures"][0]
     if "selected_chain" in facts["diagnostics"]:
         console.print(
             f"[bold]chain {facts['diagnostics']['selected_chain']}[/bold] has the smallest free-run"
@@ -116,7 +116,7 @@ def print_findings(console: Console, posterior: Posterior, facts: dict[str, Any]
     console.print(f"[bold]noise[/bold]      {_say_noise(facts)}")
     for part, scores in facts["scores"].items():
         console.print(f"[bold]{part:11}[/bold]{_say_scores(scores)}")
-    for line in _say_chains(facts, len(best["structure"])):
+    for line in _say_chains(facts):
         console.print(line)
 
 
@@ -130,7 +130,7 @@ def _print_structures(console: Console, facts: dict[str, Any]) -> None:
     table.add_column("structure", overflow="fold")
     best = facts["structures"][0]["structure"]
     for found in shown:
-        text = _difference(found["structure"], best)
+        text = structure_difference(found["structure"], best)
         table.add_row(f"{found['mass']:.3f}", str(len(found["structure"])), escape(text))
     if n_more > 0:
         rest = 1.0 - math.fsum(found["mass"] for found in shown)
@@ -138,7 +138,7 @@ def _print_structures(console: Console, facts: dict[str, Any]) -> None:
     console.print(table, soft_wrap=False)
 
 
-def _difference(structure: list[str], best: list[str]) -> str:
+def structure_difference(structure: list[str], best: list[str]) -> str:
     """A structure in full if it is short, else what it has more and less than the best one."""
     if len(structure) <= _SHORT:
         return " + ".join(structure) or "0"
@@ -184,18 +184,6 @@ def _print_terms(console: Console, facts: dict[str, Any]) -> None:
     console.width = width
 
 
-def rounded(values: list[float], spread: float) -> list[str]:
-    """Numbers to the place of the second significant digit of their spread, zeros kept."""
-    size = max(map(abs, values))
-    if not (spread > 0.0 and math.isfinite(spread) and size > 0.0):
-        return [f"{value:.4g}" for value in values]
-    places = 1 - math.floor(math.log10(spread))
-    if 0 <= places <= _MOST_PLACES and size < 10**_MOST_PLACES:
-        return [f"{value:.{places}f}" for value in values]
-    digits = max(0, places + math.floor(math.log10(size)))
-    return [f"{value:.{digits}e}" if value != spread else f"{value:.1e}" for value in values]
-
-
 def _say_scores(scores: dict[str, float | None]) -> str:
     free, share = scores["free_run_rmse"], scores["free_run_nmse_percent_of_variance"]
     if free is None:
@@ -214,41 +202,22 @@ def _say_noise(facts: dict[str, Any]) -> str:
     return f"standard deviation {mean}, 95 % in \\[{low}, {high}]"
 
 
-def _say_chains(facts: dict[str, Any], n_terms: int) -> list[str]:
+_SHADE = {GOOD: "green", CAUTION: "yellow", POOR: "red"}
+
+
+def _say_chains(facts: dict[str, Any]) -> list[str]:
     found, timing = facts["diagnostics"], facts["timing"]
-    chains = found["chains"]
-    modes = [chain["mode"] for chain in chains]
-    n_same = max(modes.count(mode) for mode in modes)
-    verdict = f"[green]all {len(chains)} agree on the most frequent structure[/green]"
-    if n_same < len(chains):
-        verdict = f"[yellow]only {n_same} of {len(chains)} share a most frequent structure[/yellow]"
-    if n_same == 1:
-        verdict = f"[yellow]each of the {len(chains)} has its own most frequent structure[/yellow]"
-    if len(chains) == 1:
-        verdict = "one only: nothing to compare it with"
-    acceptance = [f"{chain['acceptance']:.1%}" for chain in chains]
-    lines = [f"[bold]chains[/bold]     {verdict}; structure moves accepted {', '.join(acceptance)}"]
-    if 2 * n_same <= len(chains) > 1:
-        lines.append(
-            "           so masses and intervals are not to be relied on: draw more samples, lower"
-            " max_lag or max_degree,\n           or let validation data choose a chain"
-        )
+    chains, verdict = found["chains"], found["verdict"]
+    shade = _SHADE[verdict["level"]]
+    acceptance = ", ".join(f"{chain['acceptance']:.1%}" for chain in chains)
+    lines = [f"[bold]chains[/bold]     [{shade}]{verdict['summary']}[/{shade}]"]
+    lines += [f"           · {escape(reason)}" for reason in verdict["reasons"]]
+    lines += [f"           → {escape(advice)}" for advice in verdict["advice"]]
+    lines.append(f"           · structure moves accepted {acceptance}")
     power = found["likelihood_power"]
     if facts["settings"].get("is_power_estimated") or power != 1.0:
         why = "residuals look independent" if power == 1.0 else "autocorrelated samples count less"
         lines.append(f"[bold]likelihood[/bold] to the power {power:.3g} ({why})")
-    if not facts["settings"].get("is_complete", True):
-        lines.append("[yellow]stopped[/yellow]    before the end: this is what there was")
-    if found["singular_proposals"] or found["singular_noise_draws"]:
-        lines.append(
-            f"[yellow]numerics[/yellow]   {found['singular_proposals']} proposals and"
-            f" {found['singular_noise_draws']} noise draws refused: terms could not be told apart"
-        )
-    if found["proposals_beyond_largest_structure"]:
-        lines.append(
-            f"[yellow]size[/yellow]       {found['proposals_beyond_largest_structure']} proposals"
-            f" beyond the largest structure (at {n_terms} terms)"
-        )
     n_samples = sum(chain["n_samples"] for chain in chains)
     lines.append(
         f"[bold]data[/bold]       {facts['n_rows']:,} samples fitted; the others seed the lags"

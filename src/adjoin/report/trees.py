@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from statistics import median
 
@@ -16,14 +17,12 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from adjoin.errors import AdjoinError
+from adjoin.files import write_whole
 from adjoin.grammar.derivation import Derivation, DerivedTree
 from adjoin.grammar.grammar import Grammar
 from adjoin.grammar.tag import FOOT, SITE, TAG, Tree, format_address
+from adjoin.report.style import COLOURS, FAINT, INK, MUTED, PAPER
 
-# After Okabe and Ito, distinguishable with any colour vision, darkened to be read as text on white.
-_SKELETON = "#333333"
-_COLOURS = ("#0072B2", "#D55E00", "#00805E", "#A6508A", "#8A6D00", "#2C6E91", "#B03A2E", "#5B4BA2")
-_FAINT = "#B8BEC6"
 _FORMATS = (".svg", ".png", ".pdf")
 
 
@@ -80,10 +79,10 @@ def plot_derivation(
                 (start[1] + end[1]) / 2,
                 addresses[i],
                 fontsize=6.5,
-                color="#6B7280",
+                color=MUTED,
                 ha="center",
                 va="center",
-                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
+                bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 0.8},
             )
         _label(ax, x[i], -depths[i], step.tree, _colour(group[i]), True)
     return _finish(ax, x, max(depths), title)
@@ -91,7 +90,7 @@ def plot_derivation(
 
 def _colour(group: int) -> str:
     """Grey for the initial tree, number 0; then a colour for each term, in turn."""
-    return _COLOURS[(group - 1) % len(_COLOURS)] if group else _SKELETON
+    return COLOURS[(group - 1) % len(COLOURS)] if group else INK
 
 
 def term_colours(derivation: Derivation) -> list[int]:
@@ -151,26 +150,22 @@ def figure_derived(derived: DerivedTree, tag: TAG, title: str = "") -> Figure:
     width = min(max(7.0, 0.5 * _width(upper)), 60.0)
     figure.set_size_inches(width, 0.5 * (tree_depth + step_depth) + 1.6)
     if title:
-        figure.suptitle(title, fontsize=11)
+        figure.suptitle(title, fontsize=11, color=INK)
     return figure
 
 
 def save_figure(figure: Figure, path: str | Path) -> None:
     """Write a figure as SVG, PNG or PDF, by the ending of the path."""
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise AdjoinError(f"the folder '{target.parent}' for the picture does not exist")
-    if target.suffix.lower() not in _FORMATS:
-        raise AdjoinError(f"'{target.name}' must end in one of {', '.join(_FORMATS)}")
-    try:
-        # No date and no random names inside, so that the same trees give the same file.
-        dated = {".svg": "Date", ".pdf": "CreationDate"}.get(target.suffix.lower())
-        with rc_context({"svg.hashsalt": "adjoin"}):
-            figure.savefig(
-                target, dpi=150, facecolor="white", metadata={dated: None} if dated else None
-            )
-    except OSError as error:
-        raise AdjoinError(f"cannot write the picture '{path}': {error.strerror}") from None
+    kind = Path(path).suffix.lower()
+    if kind not in _FORMATS:
+        raise AdjoinError(f"'{Path(path).name}' must end in one of {', '.join(_FORMATS)}")
+    # No date and no random names inside, so that the same trees give the same file.
+    dated = {".svg": "Date", ".pdf": "CreationDate"}.get(kind)
+    metadata = {dated: None} if dated else None
+    drawn = BytesIO()
+    with rc_context({"svg.hashsalt": "adjoin"}):
+        figure.savefig(drawn, format=kind[1:], dpi=150, facecolor="white", metadata=metadata)
+    write_whole(path, drawn.getvalue())
 
 
 def _columns(labels: Sequence[str], depths: Sequence[int]) -> list[float]:
@@ -203,13 +198,13 @@ def _columns(labels: Sequence[str], depths: Sequence[int]) -> list[float]:
 
 
 def _line(ax: Axes, start: tuple[float, float], end: tuple[float, float], style: str = "-") -> None:
-    ax.plot(*zip(start, end, strict=True), style, color=_FAINT, linewidth=1.0, zorder=1)
+    ax.plot(*zip(start, end, strict=True), style, color=FAINT, linewidth=1.0, zorder=1)
 
 
 def _label(ax: Axes, x: float, y: float, text: str, colour: str, is_word: bool) -> None:
     box = {
         "boxstyle": "round,pad=0.22",
-        "facecolor": "white",
+        "facecolor": PAPER,
         "edgecolor": colour if is_word else "none",
         "linewidth": 0.9,
     }
@@ -233,7 +228,7 @@ def _finish(ax: Axes, x: Sequence[float], depth: int, title: str) -> Axes:
     ax.set_ylim(-depth - 0.5, 0.5)
     ax.set_axis_off()
     if title:
-        ax.set_title(title, fontsize=10)
+        ax.set_title(title, fontsize=10, color=INK)
     return ax
 
 

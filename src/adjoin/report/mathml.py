@@ -1,0 +1,100 @@
+"""Equations typeset as MathML, which browsers draw without any script or font of ours.
+
+Receives a `Model`; gives markup in which every name is escaped. The equation comes in pieces, one
+``<math>`` per term, so that a line can break between terms on a narrow screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from markupsafe import Markup
+
+from adjoin.grammar.terms import Atom, Term, powers
+from adjoin.model import Model
+
+# Alone at the head of its own <math>, a sign would be set as a prefix, without room around it.
+_OPERATOR = Markup('<mo form="infix" lspace="0.2em" rspace="0.3em">{}</mo>')
+_MINUS, _TIMES, _APPLY, _THIN = "−", "×", "\u2061", Markup('<mspace width="0.17em"/>')
+
+
+def equation_mathml(model: Model, digits: int = 4) -> list[Markup]:
+    """The left-hand side with its equals sign, then one piece per term with its sign."""
+    moved = model.offsets
+    left = Markup("<math>{}<mo>=</mo></math>").format(_power(Atom(model.names.output, 0), 1, moved))
+    pieces = [left]
+    for term, theta in zip(model.structure, model.theta, strict=True):
+        is_first, is_negative = len(pieces) == 1, theta < 0.0
+        sign = _MINUS if is_negative else "" if is_first else "+"
+        operator = _OPERATOR.format(sign) if sign else Markup("")
+        number = _number(f"{abs(theta):.{digits}g}")
+        factors = [number, *([term_mathml(term, moved)] if term else [])]
+        pieces.append(Markup("<math>{}{}</math>").format(operator, _THIN.join(factors)))
+    if len(pieces) == 1:
+        pieces.append(Markup("<math><mn>0</mn></math>"))
+    return pieces
+
+
+def term_mathml(term: Term, moved: Collection[str] = ()) -> Markup:
+    """A product of atoms, without the ``<math>`` around it; signals in `moved` carry a tilde."""
+    return _THIN.join([_power(atom, n, moved) for atom, n in powers(term)] or [_number("1")])
+
+
+def offsets_mathml(model: Model, digits: int = 5) -> list[Markup]:
+    """What each tilde stands for: the signal less its offset."""
+    return [
+        Markup("<math>{}<mo>=</mo>{}<mo>{}</mo>{}</math>").format(
+            _name(name, moved=(name,)),
+            _name(name),
+            _MINUS if offset > 0.0 else "+",
+            _number(f"{abs(offset):.{digits}g}"),
+        )
+        for name, offset in model.offsets.items()
+    ]
+
+
+def _power(atom: Atom, power: int, moved: Collection[str]) -> Markup:
+    lag = Markup("<mi>k</mi>")
+    if atom.lag:
+        lag = Markup("<mrow><mi>k</mi><mo>{}</mo><mn>{}</mn></mrow>").format(_MINUS, atom.lag)
+    symbol = _name(atom.signal, moved)
+    if power > 1 and not atom.function:
+        return Markup("<msubsup>{}{}<mn>{}</mn></msubsup>").format(symbol, lag, power)
+    lagged = _function(atom.function, Markup("<msub>{}{}</msub>").format(symbol, lag))
+    if power == 1:
+        return lagged
+    return Markup("<msup><mrow>{}</mrow><mn>{}</mn></msup>").format(
+        _fenced("(", lagged, ")"), power
+    )
+
+
+def _function(name: str, argument: Markup) -> Markup:
+    if not name:
+        return argument
+    if name == "abs":
+        return _fenced("|", argument, "|")
+    if name == "sqrtabs":
+        return Markup("<msqrt>{}</msqrt>").format(_fenced("|", argument, "|"))
+    return Markup("<mi>{}</mi><mo>{}</mo>{}").format(name, _APPLY, _fenced("(", argument, ")"))
+
+
+def _fenced(left: str, inside: Markup, right: str) -> Markup:
+    fence = Markup('<mo fence="true" stretchy="false">{}</mo>')
+    return Markup("<mrow>{}{}{}</mrow>").format(fence.format(left), inside, fence.format(right))
+
+
+def _name(name: str, moved: Collection[str] = ()) -> Markup:
+    symbol = Markup("<mi>{}</mi>").format(name)
+    if name not in moved:
+        return symbol
+    return Markup('<mover accent="true">{}<mo>~</mo></mover>').format(symbol)
+
+
+def _number(text: str) -> Markup:
+    mantissa, e, exponent = text.partition("e")
+    if not e:
+        return Markup("<mn>{}</mn>").format(mantissa)
+    sign = Markup("<mo>{}</mo>").format(_MINUS) if int(exponent) < 0 else Markup("")
+    return Markup(
+        "<mn>{}</mn><mo>{}</mo><msup><mn>10</mn><mrow>{}<mn>{}</mn></mrow></msup>"
+    ).format(mantissa, _TIMES, sign, abs(int(exponent)))

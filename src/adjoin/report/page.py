@@ -1,0 +1,343 @@
+"""The report: one self-contained HTML page with everything a run found.
+
+Receives an `Assessment`; gives the page as text. No script, no network: equations are MathML, and
+pictures SVG, drawn for a wide and for a narrow screen, whose colours follow the reader's light or
+dark setting. All text passes the template's escaping.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from adjoin import __version__
+from adjoin.errors import AdjoinError
+from adjoin.files import write_whole
+from adjoin.grammar.equation import term_text
+from adjoin.posterior import Posterior
+from adjoin.report.assessment import DRAWS, Assessment, Part, assess, stretches
+from adjoin.report.findings import structure_difference
+from adjoin.report.mathml import equation_mathml, offsets_mathml, term_mathml
+from adjoin.report.plots import (
+    plot_correlation,
+    plot_error,
+    plot_residuals,
+    plot_response,
+    plot_trace,
+)
+from adjoin.report.plots_coefficients import plot_coefficients
+from adjoin.report.plots_structure import (
+    figure_map_trees,
+    plot_inclusion,
+    plot_lags,
+    plot_prior_posterior,
+    plot_structures,
+)
+from adjoin.report.style import NARROW, THEMES, WIDE, new_figure, to_svg
+from adjoin.rounding import percent, rounded
+from adjoin.signals import Dataset
+
+_MOST_STRUCTURES = 12
+_SMALLEST_INCLUSION = 0.01
+_MOST_RECORDS = 3  # with pictures of their own
+_MOST_TREE_TERMS = 8  # a derivation of more is no picture to look at
+_MOST_DENSITIES = 12
+_LONG = 30  # rows of a table that are shown at once
+
+Picture = Callable[[float], Axes | Figure]
+"""Draws something as wide as it is told, in inches."""
+
+
+def write_report(
+    posterior: Posterior,
+    path: str | os.PathLike[str],
+    test: Dataset | None = None,
+    title: str = "",
+    draws: int = DRAWS,
+    source: str = "run.nc",
+) -> None:
+    """Write the page of a posterior, whole or not at all.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    path : path
+        Where to; such as ``report.html``.
+    test : Dataset, optional
+        Data to score on that neither fitting nor selecting has seen.
+    title : str
+        At its head; default: what the data are called.
+    draws : int
+        How many models are run for the bands.
+    source : str
+        Where the run is kept, for the lines that make it again.
+    """
+    write_whole(path, make_page(assess(posterior, test, draws), title, source))
+
+
+def make_page(found: Assessment, title: str = "", source: str = "run.nc") -> str:
+    """The whole page.
+
+    Parameters
+    ----------
+    found : Assessment
+    title : str
+        At its head; default: what the data are called.
+    source : str
+        Where the run is kept, for the lines that make it again.
+    """
+    posterior, every = found.posterior, found.every
+    model, label = posterior.map_model, every.data.label
+    names = every.data.names
+    template = _environment().get_template("page.html.jinja")
+    return template.render(
+        title=title or label or f"{names.output} from {', '.join(names.inputs) or 'its own past'}",
+        version=__version__,
+        themes=THEMES,
+        found=found,
+        posterior=posterior,
+        every=every,
+        model=model,
+        equation=equation_mathml(model),
+        offsets=offsets_mathml(model),
+        structures=_structures(found),
+        terms=_terms(found),
+        noise=rounded([*posterior.noise[["mean", "q025", "q975"]]], posterior.noise["sd"]),
+        diagnostics=every.diagnostics,
+        pictures=dict(_pictures(found)),
+        data=[_describe(part.name, part.data) for part in found.parts],
+        settings=_flat(every.settings),
+        source=source,
+        python=_python(every.settings, source),
+        long=_LONG,
+    )
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("adjoin.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,  # a misspelled name is an error, not a gap in the page
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["number"] = _number
+    environment.filters["percent"] = percent
+    return environment
+
+
+def _number(value: float | None, digits: int = 4) -> str:
+    """A number for a table; a dash where there is none."""
+    if value is None:
+        return "–"
+    if abs(value) >= 1e15:  # an R-hat of chains that stand still in different places
+        return "∞"
+    return f"{value:,.{digits}g}".replace("-", "−")
+
+
+def _structures(found: Assessment) -> list[dict[str, Any]]:
+    posterior = found.posterior
+    frame = posterior.structures.head(_MOST_STRUCTURES)
+    best = [term_text(term) for term in posterior.structure(0)]
+    rows: list[dict[str, Any]] = []
+    for rank, row in enumerate(frame.to_dict("records")):
+        terms = [term_text(term) for term in posterior.structure(rank)]
+        rows.append(
+            {**{str(k): v for k, v in row.items()}, "text": structure_difference(terms, best)}
+        )
+    return rows
+
+
+def _terms(found: Assessment) -> list[dict[str, Any]]:
+    posterior = found.posterior
+    frame = posterior.terms[posterior.terms["inclusion"] >= _SMALLEST_INCLUSION]
+    spelled = {term_text(posterior.encoding.term(key)): key for key in posterior.term_keys}
+    moved = posterior.map_model.offsets
+    rows = []
+    for row in frame.to_dict("records"):
+        term = posterior.encoding.term(spelled[row["term"]])
+        numbers = rounded([row[name] for name in ("mean", "sd", "q025", "q975")], row["sd"])
+        shown = [text.replace("-", "−") for text in numbers]
+        rows.append(
+            {
+                "math": Markup("<math>{}</math>").format(term_mathml(term, moved)),
+                "inclusion": row["inclusion"],
+                **dict(zip(("mean", "sd", "q025", "q975"), shown, strict=True)),
+            }
+        )
+    return rows
+
+
+def _describe(name: str, data: Dataset) -> dict[str, Any]:
+    """One part of the data: its size, and what each signal is like."""
+    values = {
+        signal: np.concatenate([record.inputs[:, i] for record in data.records])
+        for i, signal in enumerate(data.names.inputs)
+    }
+    values[data.names.output] = np.concatenate([record.output for record in data.records])
+    rows = [
+        {
+            "signal": signal,
+            "role": "output" if signal == data.names.output else "input",
+            "mean": float(x.mean()),
+            "sd": float(x.std()),
+            "min": float(x.min()),
+            "max": float(x.max()),
+        }
+        for signal, x in values.items()
+    ]
+    return {
+        "name": name,
+        "n_records": data.n_records,
+        "n_samples": data.n_samples,
+        "sampling_time": data.sampling_time,
+        "signals": rows,
+    }
+
+
+def _flat(settings: Any, prefix: str = "") -> list[tuple[str, str]]:
+    """Nested settings as rows of name and value."""
+    rows: list[tuple[str, str]] = []
+    for name, value in settings.items():
+        if name == "call":
+            continue
+        if isinstance(value, dict):
+            rows += _flat(value, f"{prefix}{name}.")
+        else:
+            shown = ", ".join(map(str, value)) if isinstance(value, list) else value
+            if isinstance(value, bool):
+                shown = "yes" if value else "no"
+            elif isinstance(value, float):
+                shown = f"{value:g}"
+            rows.append((f"{prefix}{name}", "–" if shown in (None, "") else str(shown)))
+    return rows
+
+
+def _python(settings: Any, source: str) -> str:
+    """The lines that make the run again, bit for bit, from its file."""
+    call = settings.get("call", "")
+    return (
+        "import adjoin\n\n"
+        f"run = adjoin.load({source!r})\n"
+        f"again = adjoin.Identifier({call}).fit(run.data).posterior_\n"
+    )
+
+
+def _pictures(found: Assessment) -> Iterator[tuple[str, Any]]:
+    """Every picture by name, as markup; lists where there are several of a kind."""
+    posterior, every = found.posterior, found.every
+    yield "structures", _both("structures", "Masses of structures", _of(plot_structures, posterior))
+    yield "inclusion", _both("inclusion", "Inclusion of terms", _of(plot_inclusion, posterior))
+    yield "lags", _both("lags", "Which lags are used", _of(plot_lags, posterior))
+    yield (
+        "size",
+        _both("size", "Number of terms, prior and posterior", _of(plot_prior_posterior, posterior)),
+    )
+    yield (
+        "coefficients",
+        _both(
+            "coefficients",
+            "Posterior of each coefficient",
+            lambda width: (
+                plot_coefficients(posterior, most=_MOST_DENSITIES, width=width).flat[0].figure
+            ),
+        )
+        if len(posterior.structure(0))
+        else "",
+    )
+    yield "responses", list(_responses(found.parts[-1]))
+    yield (
+        "residuals",
+        _both(
+            "residuals",
+            "Residuals",
+            lambda width: plot_residuals(
+                posterior.residuals(), output=posterior.data.names.output, width=width
+            ),
+        ),
+    )
+    yield "tests", _both("tests", "Correlation tests of the residuals", _tests(found))
+    for quantity, what in (
+        ("n_terms", "Number of terms"),
+        ("log_posterior", "Log posterior"),
+        ("noise_sd", "Noise"),
+    ):
+        yield quantity, _both(quantity, f"{what} by sample", _of(plot_trace, every, quantity))
+    yield "trees", _trees(found)
+
+
+def _of(plot: Callable[..., Axes], *arguments: Any) -> Picture:
+    return lambda width: plot(*arguments, width=width)
+
+
+def _both(name: str, title: str, picture: Picture) -> Markup:
+    """A picture for wide and for narrow screens, of which the page shows one."""
+    parts = []
+    for screen, width in (("wide", WIDE), ("narrow", NARROW)):
+        drawn = picture(width)
+        figure = drawn if isinstance(drawn, Figure) else drawn.figure
+        assert isinstance(figure, Figure)
+        svg = Markup(to_svg(figure, title, f"{name}-{screen}"))
+        parts.append(Markup('<div class="{}">{}</div>').format(screen, svg))
+    return Markup('<figure class="picture">{}</figure>').format(Markup("").join(parts))
+
+
+def _responses(part: Part) -> Iterator[dict[str, Any]]:
+    """For the first records the whole response, a closer look, and the error."""
+    prediction, outputs = part.prediction, [record.output for record in part.data.records]
+    name = part.data.names.output
+    for number, begin, end in list(stretches(part))[:_MOST_RECORDS]:
+        step = part.data.sampling_time
+        time = None if step is None else step * np.arange(len(outputs[number]))
+        common: dict[str, Any] = {"record": number, "output": name, "time": time}
+        looks = {
+            "whole": partial(plot_response, prediction, outputs, **common),
+            "close": partial(plot_response, prediction, outputs, first=begin, last=end, **common),
+            "error": partial(plot_error, prediction, outputs, **common),
+        }
+        titles = {"whole": "Response", "close": "Response, closer", "error": "Error"}
+        yield {
+            "record": number,
+            **{
+                look: _both(f"{look}-{number}", f"{titles[look]} of record {number}", _of(plot))
+                for look, plot in looks.items()
+            },
+        }
+
+
+def _tests(found: Assessment) -> Picture:
+    def draw(width: float) -> Figure:
+        tests = found.residual_tests
+        n_columns = 1 if width <= NARROW else 2
+        n_rows = -(-len(tests) // n_columns)
+        figure = new_figure(width, 1.9 * n_rows)
+        axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
+        for ax, test in zip(axes, tests, strict=False):
+            plot_correlation(test, ax, width / n_columns)
+        for ax in axes[len(tests) :]:
+            ax.set_axis_off()
+        return figure
+
+    return draw
+
+
+def _trees(found: Assessment) -> Markup | str:
+    """The derivation of the equation, where it is small enough to look at."""
+    structure = found.posterior.structure(0)
+    if not 0 < len(structure) <= _MOST_TREE_TERMS:
+        return ""
+    try:
+        figure = figure_map_trees(found.posterior)
+    except AdjoinError:  # a constant term has no tree; the equation is on the page all the same
+        return ""
+    svg = Markup(to_svg(figure, "Derived tree and derivation of the equation", "trees"))
+    width = Markup('<div style="min-width: {}em">').format(round(5 * figure.get_figwidth()))
+    return Markup('<figure class="scroll">{}{}</div></figure>').format(width, svg)

@@ -1,0 +1,90 @@
+"""Series as pictures need them: one record, its clock, and no more samples than can be seen.
+
+Receives what users pass and predictions hold; hands arrays to the plots.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from adjoin.checks import require_count
+from adjoin.errors import AdjoinError
+from adjoin.kernels.state import Float1D, Int1D
+from adjoin.signals import Dataset
+
+
+def envelope(x: Float1D, n_columns: int) -> Int1D:
+    """The samples that draw a series of any length in so many columns, extremes included.
+
+    Of each column the smallest and the largest value are kept, in the order of time, and the first
+    and last sample of all. A column of NaN keeps one, so that the gap remains.
+
+    Parameters
+    ----------
+    x : (n,) float
+    n_columns : int
+
+    Returns
+    -------
+    (m,) int, increasing, m <= 2 * n_columns + 2
+        All n samples where they are no more than that.
+    """
+    require_count("n_columns", n_columns)
+    return extremes(np.asarray(x, dtype=float), np.asarray(x, dtype=float), n_columns)
+
+
+def extremes(low: Float1D, high: Float1D, n_columns: int) -> Int1D:
+    """Of each column the samples with the smallest `low` and the largest `high`."""
+    n = len(low)
+    if n <= 2 * n_columns + 2:
+        return np.arange(n)
+    edges = np.linspace(0, n, n_columns + 1).astype(int)
+    kept = {0, n - 1}
+    for start, stop in pairwise(edges.tolist()):
+        # NaN neither smallest nor largest; a column of nothing else gives its first sample.
+        kept.add(start + int(np.argmin(np.nan_to_num(low[start:stop], nan=np.inf))))
+        kept.add(start + int(np.argmax(np.nan_to_num(high[start:stop], nan=-np.inf))))
+    return np.array(sorted(kept))
+
+
+def records_of(given: Any, what: str) -> list[Float1D]:
+    """The records of a series, of a list of series, or of a data set's output."""
+    given = given.y if isinstance(given, Dataset) else given
+    several = isinstance(given, list | tuple) and len(given) > 0 and np.ndim(given[0]) > 0
+    records = [np.asarray(series, dtype=float) for series in (given if several else [given])]
+    for series in records:
+        if series.ndim != 1 or not len(series):
+            raise AdjoinError(f"{what} must be a series of numbers, not of shape {series.shape}")
+    return records
+
+
+def one_record(given: Any, record: int, what: str) -> Float1D:
+    """One of `records_of`."""
+    records = records_of(given, what)
+    if not 0 <= record < len(records):
+        raise AdjoinError(f"there is no record {record} of {what}; there are {len(records)}")
+    return records[record]
+
+
+def clock_of(time: Any, n: int, record: int = 0) -> tuple[Float1D, str]:
+    """The time of every sample, and what to call it; a lone series of times is of any record."""
+    if time is None:
+        return np.arange(n, dtype=float), "sample"
+    if isinstance(time, Real):
+        return float(time) * np.arange(n, dtype=float), "time (s)"
+    is_lone = len(records_of(time, "the time")) == 1
+    found = one_record(time, 0 if is_lone else record, "the time")
+    if len(found) != n:
+        raise AdjoinError(f"there are {n} samples, but {len(found)} times")
+    return found, "time (s)"
+
+
+def set_range(ax: Axes, time: Float1D) -> None:
+    """Show exactly the time there is."""
+    if time[-1] > time[0]:
+        ax.set_xlim(time[0], time[-1])

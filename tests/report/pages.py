@@ -1,0 +1,56 @@
+"""Runs of several kinds, and pages made of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+from tests.identify.systems import by_hand, quick, simulated
+
+from adjoin import Dataset, Grammar, Posterior, Prior
+from adjoin.report.assessment import assess
+from adjoin.report.page import make_page
+from adjoin.signals import Record, SignalNames
+
+UGLY = """<script>alert("x")</script> & 'so' $on$ {{ 7*7 }}"""
+
+
+@cache
+def run(kind: str) -> Posterior:
+    """A small posterior of the named kind."""
+    u, y = simulated(n=300)
+    if kind == "validated":
+        data = Dataset.from_arrays(u, y, sampling_time=0.01, label="a rig")
+        train, held_out = data.split(0.7)
+        return replace(quick().fit(train).posterior_, held_out=held_out)
+    if kind == "rich":  # two inputs, functions, four records, a label that asks for trouble
+        parts = [
+            simulated("y(k) = 0.4*u(k) - 0.2*v(k-1)^2 + 0.3*y(k-1)", n, seed=n, n_inputs=2)
+            for n in (80, 120, 60, 90)
+        ]
+        names = SignalNames(("force", "wind_speed"), "y")
+        records = tuple(Record(u, y) for u, y in parts)
+        data = Dataset(records, names, label=UGLY)
+        found = quick(functions="abs", max_lag=1, prior=Prior(lag_decay=0.5)).fit(data).posterior_
+        return replace(found, settings={**found.settings, "data": [UGLY]})
+    if kind == "lone":  # one chain, and offsets
+        return quick(chains=1, center=True).fit(u + 300.0, y - 5.0).posterior_
+    if kind == "prior alone":
+        return quick(likelihood_power=0).fit(u, y).posterior_
+    grammar = Grammar.narx(max_lag=2, max_degree=2)
+    if kind == "empty":
+        rng = np.random.default_rng(0)
+        data = Dataset.from_arrays(*rng.standard_normal((2, 100)))
+        return by_hand(data, [[("0", [], 1.0)] * 8] * 2, grammar)
+    assert kind == "diverging"
+    return by_hand(Dataset.from_arrays(u, y), [[("y(k-1)^2", [50.0], 1.0)] * 8] * 2, grammar)
+
+
+KINDS = ("validated", "rich", "lone", "prior alone", "empty", "diverging")
+
+
+@cache
+def page(kind: str) -> str:
+    """The page of a run."""
+    return make_page(assess(run(kind), draws=30))
