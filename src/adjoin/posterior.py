@@ -36,19 +36,21 @@ from adjoin.prediction import (
     measured_pair,
     predict_many,
     propagate,
+    require_room,
     run_against,
 )
 from adjoin.prior import STANDARD, Prior
 from adjoin.regression import conditional_mode, design
 from adjoin.residual_tests import MAX_LAG, ResidualTest, residual_tests
 from adjoin.scores import rmse
-from adjoin.signals import Dataset, Scaling
+from adjoin.signals import Dataset, Scaling, as_inputs
 from adjoin.traces import ChainTrace
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _LOW, _HIGH = 0.025, 0.975
+_TIE = 1.001  # errors this close are equal
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -280,7 +282,8 @@ class Posterior:
     @cached_property
     def log_posterior(self) -> Float1D:
         """(n_draws,) log density of each draw in model units, up to a constant."""
-        output = [record.output for record in self.scaling.apply(self.data).records]
+        records = self.scaling.apply(self.data).records
+        output = [record.output[self.max_lag :] for record in records]  # what was fitted
         is_standard = self.prior.units == STANDARD
         unit = float(np.var(np.concatenate(output))) if is_standard else 1.0
         theta = self.draws.theta / self._factor[self.draws.term]
@@ -369,7 +372,7 @@ class Posterior:
         `y_init` needs `max_lag` samples; the mean, the bands and the share of diverged draws come
         back in a `Prediction`. It does not depend on `n_jobs`, the number of threads.
         """
-        models, noise_seed = self._drawn(draws, seed)
+        models, noise_seed = self._drawn(draws, seed, u)
         return propagate(models, u, y_init, noise_seed, quantiles, n_jobs)
 
     def predict(
@@ -387,13 +390,14 @@ class Posterior:
         As `simulate`, but every sample starts from what was measured; the first `max_lag` samples
         of each record are copied through.
         """
-        models, noise_seed = self._drawn(draws, seed)
-        u, y = measured_pair(models[0], u, y)
+        u, y = measured_pair(next(self._models([0])), u, y)
+        models, noise_seed = self._drawn(draws, seed, u)
         return predict_many(models, u, y, steps_ahead, self.max_lag, noise_seed, quantiles, n_jobs)
 
-    def _drawn(self, draws: int, seed: int | None) -> tuple[list[Model], int | None]:
-        """Models, and a seed of its own for their noise."""
+    def _drawn(self, draws: int, seed: int | None, u: Any) -> tuple[list[Model], int | None]:
+        """Models to run on `u`, and a seed of its own for their noise."""
         require_count("draws", draws)
+        require_room(draws, sum(map(len, as_inputs(u, self.data.names)[0])))
         return self.draw_models(draws, seed), None if seed is None else seed + 1
 
     def chain(self, number: int) -> Posterior:
@@ -410,10 +414,14 @@ class Posterior:
     def select_chain(self, u: Any, y: Any = None) -> Posterior:
         """The posterior of the chain whose MAP model has the smallest free-run error on (u, y).
 
-        Use validation data, never the test set.
+        Chains with the same structure differ there by rounding only; of those within a thousandth
+        of the smallest error, the one that is surest of its structure is taken. Use validation
+        data, never the test set.
         """
         errors = self.validation_errors(u, y)
-        return self.chain(min(errors, key=errors.__getitem__))
+        least = min(errors.values())
+        chains = [self.chain(n) for n, error in errors.items() if error <= _TIE * least]
+        return max(chains, key=lambda chain: float(chain.structures["mass"].iloc[0]))
 
     @cached_property
     def diagnostics(self) -> dict[str, Any]:

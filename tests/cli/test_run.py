@@ -13,6 +13,8 @@ from tests.command import run
 
 import adjoin
 
+pytestmark = pytest.mark.xdist_group("a saved run")
+
 QUICK = ("--samples", "3000", "--chains", "2", "--seed", "0", "--max-lag", "6")
 
 
@@ -161,7 +163,11 @@ def test_a_diverging_model_is_said_to_diverge(folder: Path) -> None:
         (("report", "rig.json"), "rig.json"),
         (("report", "rig.nc", "--data", "inputs.csv"), "no column 'velocity'"),
         (("report", "rig.nc", "--out", "nowhere/page.html"), "nowhere"),
-        (("report", "rig.nc", "--out", "rig.nc"), "overwrite"),
+        (("report", "rig.nc", "--out", "rig.nc"), "overwrite the run"),
+        (("report", "rig.nc", "--model", "./rig.nc"), "overwrite the run"),
+        (("report", "rig.nc", "--latex", "a.txt", "--python", "a.txt"), "overwrite the python"),
+        (("simulate", "rig.json", "test.csv", "--out", "test.csv"), "overwrite the data"),
+        (("fit", "train.csv", "--output", "velocity", "--out", "train.csv"), "overwrite the data"),
         (("simulate", "nothing.json", "test.csv"), "nothing.json"),
         (("simulate", "rig.json", "rig.nc"), "rig.nc"),
         (("simulate", "fit.json", "test.csv"), "fit.json"),

@@ -1,4 +1,4 @@
-"""`Posterior` and `Prediction`: every number against brute force or by hand."""
+"""`Posterior`: every number against brute force or by hand."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import pandas as pd
 import pytest
 from tests.identify.systems import by_hand, quick, simulated
 
-from adjoin import AdjoinError, Dataset, Grammar, Identifier, Model, Posterior, Structure
+from adjoin import AdjoinError, Dataset, Grammar, Identifier, Posterior, Structure
 from adjoin.grammar.equation import term_text
-from adjoin.prediction import propagate
 from adjoin.signals import Scaling, SignalNames
 
 GRAMMAR = Grammar.narx(max_lag=2, max_degree=3)
@@ -319,10 +318,6 @@ def test_models_are_drawn_as_often_as_they_weigh(small: Posterior) -> None:
         (lambda p: p.draw_models(0), "n must be a whole number from 1 on, not 0"),
         (lambda p: p.draw_models(2.0), "n must be"),
         (lambda p: p.draw_models(1, seed=-1), "seed must be a whole number from 0 on, or None"),
-        (lambda p: p.simulate(U, Y[:2], draws=0), "draws must be a whole number from 1 on, not 0"),
-        (lambda p: p.simulate(U, Y[:2], seed=0.5), "seed must be"),
-        (lambda p: p.simulate(U, Y[:2], quantiles=[0.5, 1.5]), "quantiles must be between 0 and 1"),
-        (lambda p: p.simulate(U, []), "empty"),
         (lambda p: p.chain(5), r"no chain 5; there are \[0, 1\]"),
         (lambda p: p.select_chain(U), "pass u and y, or a Dataset"),
         (lambda p: p.select_chain(U, Y[:-1]), "differ in length"),
@@ -367,8 +362,11 @@ def test_the_selected_chain_has_the_smallest_validation_error() -> None:
         errors[chain] = sqrt(np.mean((run - validation.y)[2:] ** 2))
     assert len(set(errors.values())) > 3
     assert posterior.validation_errors(validation.u, validation.y) == pytest.approx(errors)
-    selected = posterior.select_chain(validation)
-    assert selected.chain_numbers == (min(errors, key=errors.__getitem__),)
+    (selected,) = posterior.select_chain(validation).chain_numbers
+    equal = [chain for chain, error in errors.items() if error <= 1.001 * min(errors.values())]
+    assert 1 < len(equal) < 8
+    masses = {chain: posterior.chain(chain).structures["mass"][0] for chain in equal}
+    assert selected == max(masses, key=masses.__getitem__)
 
 
 def test_a_chain_that_diverges_has_infinite_error() -> None:
@@ -407,95 +405,6 @@ def test_diagnostics_count_what_the_chains_did(posterior: Posterior) -> None:
     for chain, summary in enumerate(facts["chains"]):
         best = posterior.chain(chain).structures.iloc[0]
         assert (summary["mode"], summary["mode_mass"]) == (best["structure"], best["mass"])
-
-
-# Predictions
-
-
-def test_predictions_are_ordered_and_seeds_copied_through(fitted: Identifier) -> None:
-    u, y = 100.0 * U + 7000.0, 0.01 * Y - 3.0
-    prediction = fitted.posterior_.simulate(u, y[:5], draws=60)
-    bands = np.array([prediction.bands[q] for q in sorted(prediction.bands)])
-    assert sorted(prediction.bands) == [0.025, 0.16, 0.5, 0.84, 0.975]
-    assert (np.diff(bands, axis=0) >= 0).all()
-    assert prediction.mean[:5].tolist() == y[:5].tolist()
-    assert prediction.sd[:5].tolist() == [0.0] * 5
-    assert (prediction.sd[5:] > 0).all()
-    assert (bands[0] <= prediction.mean).all()
-    assert (prediction.mean <= bands[-1]).all()
-    assert (prediction.n_draws, prediction.diverged) == (60, 0.0)
-
-
-def test_predictions_are_a_function_of_the_seed(posterior: Posterior) -> None:
-    u, y = 100.0 * U + 7000.0, 0.01 * Y - 3.0
-    first = posterior.simulate(u, y[:2], draws=10, seed=1)
-    np.testing.assert_array_equal(posterior.simulate(u, y[:2], 10, 1).mean, first.mean)
-    assert (posterior.simulate(u, y[:2], 10, 2).mean != first.mean).any()
-    single = by_hand(DATA, [[("u(k)", [1.0], 1.0)]], GRAMMAR)  # so that only the noise differs
-    unseeded = [single.simulate(U, Y[:2], 10, None).mean for _ in range(2)]
-    assert (unseeded[0] != unseeded[1]).any()
-
-
-def test_noise_is_fed_back_at_every_step() -> None:
-    """var y(k) = σ² Σ a^(2i): a first-order autoregression away from its start."""
-    n_draws, a, sigma = 3000, 0.8, 0.5
-    model = Model.parse(f"y(k) = {a}*y(k-1) + u(k)", noise_sd=sigma)
-    prediction = propagate([model] * n_draws, np.ones(12), [3.0], seed=0)
-    steps = np.arange(12)
-    expected_sd = sigma * np.sqrt((1 - a ** (2 * steps)) / (1 - a**2))
-    expected = 5.0 + (3.0 - 5.0) * a**steps
-    error = np.maximum(expected_sd, 1e-12) / sqrt(n_draws)
-    assert (np.abs(prediction.mean - expected) < Z * error).all()  # 11 comparisons: 8e-5
-    assert (np.abs(prediction.sd - expected_sd) <= Z * error / sqrt(2)).all()
-    upper = prediction.bands[0.975]
-    # The error of a quantile is sqrt(p(1-p)/n)/density, 2.67 standard errors of the mean here.
-    assert (np.abs(upper - expected - 1.96 * expected_sd) <= Z * 2.67 * error).all()
-
-
-def test_a_model_without_noise_runs_without() -> None:
-    model = Model.parse("y(k) = 0.5*y(k-1) + u(k)")
-    prediction = propagate([model], [0, 1, 2, 3], [8], seed=0, quantiles=[0.5])
-    assert prediction.mean.tolist() == prediction.bands[0.5].tolist() == [8, 5, 4.5, 5.25]
-    assert propagate([model], [0, 1], [8], seed=0, quantiles=()).bands == {}
-
-
-STABLE = Model.parse("y(k) = 0.5*y(k-1) + u(k)")
-WILD = Model.parse("y(k) = 2*y(k-1)^3 + u(k)")
-
-
-def test_diverged_draws_are_counted() -> None:
-    prediction = propagate([STABLE, STABLE, STABLE, WILD], np.ones(40), [2.0], seed=0)
-    assert prediction.diverged == 0.25
-    expected = STABLE.simulate(np.ones(40), [2.0])
-    np.testing.assert_allclose(prediction.mean[-20:], expected[-20:])
-    np.testing.assert_allclose(prediction.bands[0.5][-20:], expected[-20:])
-    assert prediction.mean[1] == pytest.approx((3 * 2.0 + 17.0) / 4)
-
-
-def test_a_draw_lost_in_one_record_is_one_lost_draw() -> None:
-    u = [np.zeros(40), np.ones(30)]
-    prediction = propagate([STABLE, WILD], u, [[0.1], [2.0]], seed=0)
-    assert prediction.diverged == 0.5
-    assert [len(series) for series in prediction.mean] == [40, 30]
-    assert [len(series) for series in prediction.bands[0.84]] == [40, 30]
-    both = np.mean([m.simulate(u[0], [0.1]) for m in (STABLE, WILD)], axis=0)
-    np.testing.assert_allclose(prediction.mean[0], both)
-    np.testing.assert_allclose(prediction.mean[1][-5:], STABLE.simulate(u[1], [2.0])[-5:])
-    lost_twice = propagate([WILD, STABLE], [np.ones(40)] * 2, [[2.0], [2.0]], seed=0)
-    assert lost_twice.diverged == 0.5
-
-
-def test_samples_that_every_draw_lost_are_not_a_number() -> None:
-    prediction = propagate([WILD, WILD], np.ones(40), [2.0], seed=0)
-    assert prediction.diverged == 1.0
-    assert np.isnan(prediction.mean[-1])
-    assert np.isnan(prediction.bands[0.5][-1])
-    assert prediction.mean[0] == 2.0
-
-
-def test_without_models_there_is_nothing_to_predict() -> None:
-    with pytest.raises(AdjoinError, match="no draws"):
-        propagate([], U, Y[:2], seed=0)
 
 
 def test_frames_are_left_as_pandas_makes_them(posterior: Posterior) -> None:

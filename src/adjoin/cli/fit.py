@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adjoin.cli.output import JsonOption, console, print_json, say, warnings_as_notes
-from adjoin.cli.run import write_page
+from adjoin.cli.run import require_apart, write_page
 from adjoin.errors import AdjoinError
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def demo(out: OutOption = None, page: ReportOption = None, as_json: JsonOption =
         truth, train, test = benchmark.truth, benchmark.train, benchmark.test
         assert truth is not None
     _require_folders(out, page)
+    require_apart({"run": out, "report": page}, [])
     identifier = Identifier(seed=0).fit(train)
     posterior = identifier.posterior_
     written = _write(posterior, out, page, test)
@@ -149,6 +150,7 @@ def fit(
             except AdjoinError as error:
                 raise AdjoinError(f"the validation part: {error}") from None
     _require_folders(out, page)
+    require_apart({"run": out, "report": page}, data)
     identifier = Identifier(
         objective=objective,
         grammar=own,

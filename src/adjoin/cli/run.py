@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -54,15 +55,12 @@ def report(
         if data:
             test = Dataset.join([_measured(file, every) for file in data])
     page = out or run.with_suffix(".html")
-    if page == run:
-        raise AdjoinError(
-            f"the page would overwrite the run; name another one with --out, not {run}"
-        )
+    written = {"report": page, "model": model, "python": python, "latex": latex}
+    require_apart({"run": run, **written}, data or [])
     with screen.status("simulating …"):
         found = assess(every, test, draws)
     write_page(found, page, title, run.name)
     chosen = found.posterior.map_model
-    written = {"report": page, "model": model, "python": python, "latex": latex}
     if model is not None:
         chosen.save(model)
     if python is not None:
@@ -85,6 +83,17 @@ def report(
     say(f"{'chains?':11}{verdict['summary']}")
     for path in paths.values():
         say(f"wrote {path}")
+
+
+def require_apart(named: dict[str, Path | None], data: Sequence[Path]) -> None:
+    """Refuse, before anything is computed, files that would overwrite each other or the data."""
+    taken = {file.resolve(): f"the data '{file}'" for file in data}
+    for name, path in named.items():
+        if path is None:
+            continue
+        if path.resolve() in taken:
+            raise AdjoinError(f"the {name} '{path}' would overwrite {taken[path.resolve()]}")
+        taken[path.resolve()] = f"the {name}"
 
 
 def write_page(found: Any, page: Path, title: str, source: str) -> None:
@@ -132,6 +141,7 @@ def simulate(
 
     [dim]Example:[/dim] adjoin simulate rig.json new.csv --out simulated.csv
     """
+    require_apart({"model": model, "table": out}, [data])
     with console(stderr=True).status("simulating …"):
         from adjoin.files import write_whole
         from adjoin.model import Model
