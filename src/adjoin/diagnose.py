@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 GOOD, CAUTION, POOR = "good", "caution", "poor"
 _LIMIT, _FAR = 1.01, 1.1  # R-hat: Vehtari et al. (2021) ask for 1.01; beyond 1.1 chains differ
 _ENOUGH = 100  # effective samples per chain, of the same source
+_FEW = 5  # effective samples per chain with which nothing is known
 _TAIL = (0.05, 0.95)  # quantiles whose effective sample size is the tail's, as ArviZ takes them
 _RARE = 0.05  # inclusion: a term below says little about how the chains did
 _MOST_TERMS = 30
@@ -121,6 +122,9 @@ def _verdict(posterior: Posterior, found: dict[str, Any]) -> dict[str, Any]:
         CAUTION: "usable with care",
         POOR: "the chains have not converged; masses and intervals are not to be relied on",
     }[level]
+    if posterior.n_chains == 1:
+        summary = "one chain cannot be compared with another"
+        summary += ", and has not converged" if level == POOR else ""
     advice = list(dict.fromkeys(advice for _, _, advice in findings if advice))
     return {
         "level": level,
@@ -135,7 +139,8 @@ _Finding = tuple[str, str, str]
 """A level, why, and what to do (nothing if empty)."""
 
 _MORE = "draw more samples"
-_LESS = "lower max_lag or max_degree, or let validation data choose a chain"
+_LESS = "lower max_lag or max_degree"
+_SELECT = ", or let validation data choose a chain"
 
 
 def _on_structure(posterior: Posterior, found: dict[str, Any]) -> _Finding:
@@ -181,7 +186,8 @@ def _on_structure(posterior: Posterior, found: dict[str, Any]) -> _Finding:
     if is_mixed:  # several structures of like mass, which every chain visits alike
         return CAUTION, f"{reason}; but all visit them alike: the data leave it open", ""
     level = POOR if 2 * modes.count(best) <= len(modes) else CAUTION
-    return level, reason, f"{_MORE}; {_LESS}"
+    way_out = "" if posterior.held_out is not None else _SELECT
+    return level, reason, f"{_MORE}; {_LESS}{way_out}"
 
 
 def _terms(structure: str) -> list[str]:
@@ -236,7 +242,8 @@ def _on_mixing(posterior: Posterior, found: dict[str, Any]) -> list[_Finding]:
         if size < needed:
             times = math.ceil(needed / max(size, 1.0))
             advice = f"{_MORE}, about {times} times as many" if times <= 50 else _MORE
-            findings.append((CAUTION, f"{reason}; {needed} are wanted", advice))
+            level = POOR if size < _FEW * posterior.n_chains else CAUTION
+            findings.append((level, f"{reason}; {needed} are wanted", advice))
         else:
             findings.append((GOOD, reason, ""))
     return findings

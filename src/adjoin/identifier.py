@@ -387,7 +387,8 @@ class Identifier(Estimator):
         default = {name: p.default for name, p in inspect.signature(type(self)).parameters.items()}
         parts = []
         for name, value in self.get_params().items():
-            if name in _NOT_THE_RESULT or (name != "seed" and value == default[name]):
+            is_default = value == default[name] or (name == "functions" and not value)
+            if name in _NOT_THE_RESULT or (name != "seed" and is_default):
                 continue
             text = repr(self.seed_ if name == "seed" else value)
             if isinstance(value, Grammar):

@@ -369,10 +369,16 @@ class Posterior:
     ) -> Prediction:
         """Free run of models drawn from the posterior, with fresh noise fed back at every step.
 
-        `y_init` needs `max_lag` samples; the mean, the bands and the share of diverged draws come
-        back in a `Prediction`. It does not depend on `n_jobs`, the number of threads.
+        `y_init` needs `max_lag` samples; without it, every draw starts from so many at rest. The
+        mean, the bands and the share of diverged draws come back in a `Prediction`. It does not
+        depend on `n_jobs`, the number of threads.
         """
         models, noise_seed = self._drawn(draws, seed, u)
+        if y_init is None and self.max_lag:
+            # Else each would start at its own lag, and the first bands mix rest and noise.
+            inputs, several = as_inputs(u, self.data.names)
+            rest = np.full(self.max_lag, self.scaling.offset[-1])
+            y_init = [rest] * len(inputs) if several else rest
         return propagate(models, u, y_init, noise_seed, quantiles, n_jobs)
 
     def predict(
@@ -422,6 +428,13 @@ class Posterior:
         least = min(errors.values())
         chains = [self.chain(n) for n, error in errors.items() if error <= _TIE * least]
         return max(chains, key=lambda chain: float(chain.structures["mass"].iloc[0]))
+
+    @cached_property
+    def selected(self) -> Posterior:
+        """The chain that the held-out data select; this posterior where there are none."""
+        if self.held_out is None or self.n_chains == 1:
+            return self
+        return self.select_chain(self.held_out)
 
     @cached_property
     def diagnostics(self) -> dict[str, Any]:

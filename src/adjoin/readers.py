@@ -57,7 +57,8 @@ def read_data(
 
     Notes
     -----
-    Columns are chosen by the text in the file. A text that is no legal signal name is respelled:
+    Columns are chosen by the text in the file, or by its respelling. A text that is no legal signal
+    name is respelled:
     ``"Force (N)"`` becomes ``Force_N``; two chosen columns with one spelling are an error. If a
     signal is called `e`, the noise is called `e_noise`.
     """
@@ -162,18 +163,15 @@ def read_experiment(
     file = Path(path).expanduser()
     with _naming(file):
         table = _open(file, partial(_by_suffix, decimal=None))
-        respelled = {legal_name(column.name): column.path for column in table.columns}
-        texts = [
-            name if table.find(name) else respelled.get(name, name)
-            for name in (*names.inputs, names.output)
-        ]
-        is_measured = bool(table.find(texts[-1]))
+        known = {*table.names, *(legal_name(column.name) for column in table.columns)}
+        is_measured = names.output in known
         if not names.inputs and not is_measured:
             raise AdjoinError(
                 f"the model has no inputs, so its output '{names.output}' must be there to start"
                 f" from. {_listing(table)}"
             )
-        columns = [_pick(table, text)[0] for text in (texts if is_measured else texts[:-1])]
+        wanted = (*names.inputs, names.output) if is_measured else names.inputs
+        columns = [_pick(table, name)[0] for name in wanted]
         values = table.numbers(columns)
         lengths = {column.path: len(series) for column, series in zip(columns, values, strict=True)}
         if len(set(lengths.values())) > 1:
@@ -251,6 +249,9 @@ def _pick(table: Table, name: str) -> list[Column]:
         raise AdjoinError(f"{times} columns are called {path!r}; give each its own name.")
     if columns:
         return columns
+    respelled = [column for column in table.columns if legal_name(column.name) == name]
+    if len(respelled) == 1:
+        return respelled
     fields = [f"{column.path!r}" for column in table.columns if column.owner == name]
     if fields:
         raise AdjoinError(f"{name!r} is a struct; choose among its fields {', '.join(fields)}.")

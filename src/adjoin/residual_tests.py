@@ -53,8 +53,8 @@ class ResidualTest:
         where the large ones happen to be missing from a sum, it is negative and its error small.
     n_samples : int
         N.
-    n_compared : int
-        The lags of all tests made together, for which `limit` makes allowance.
+    n_compared, n_tests : int
+        The lags of all tests made together, and the tests, for which is made allowance.
     """
 
     name: str
@@ -64,6 +64,7 @@ class ResidualTest:
     z: Float1D
     n_samples: int
     n_compared: int
+    n_tests: int
 
     @property
     def band(self) -> float:
@@ -72,13 +73,23 @@ class ResidualTest:
 
     @property
     def limit(self) -> float:
-        """How large |z| may get: beyond it at any lag of any test in one run of a hundred."""
-        return NormalDist().inv_cdf(1.0 - FALSE_ALARMS / (2.0 * self.n_compared))
+        """How large |z| may get: beyond it at any lag of any test in one run of two hundred."""
+        return NormalDist().inv_cdf(1.0 - 0.5 * FALSE_ALARMS / (2.0 * self.n_compared))
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether more lags have |z| > 1.96 than chance brings to any test in 200 runs.
+
+        By chance that happens at one lag of twenty, so the number of such lags is binomial.
+        """
+        n, m = len(self.lag), int(np.count_nonzero(np.abs(self.z) > _INSIDE))
+        tail = math.fsum(math.comb(n, i) * 0.05**i * 0.95 ** (n - i) for i in range(m, n + 1))
+        return tail < 0.5 * FALSE_ALARMS / self.n_tests
 
     @property
     def is_significant(self) -> np.ndarray:
-        """(n_lags,) which lags chance does not explain."""
-        return np.abs(self.z) > self.limit
+        """(n_lags,) which lags chance does not explain: the large ones, or many small ones."""
+        return np.abs(self.z) > (_INSIDE if self.is_crowded else self.limit)
 
     @property
     def is_passed(self) -> bool:
@@ -134,24 +145,24 @@ def residual_tests(
         square = _centred([x**2 for x in u])
         tests += [
             _correlate(
-                f"residual with residual times input{of[name]}",
+                f"residual with residual × input{of[name]}",
                 r"\varepsilon\,(\varepsilon u)",
                 error,
                 both,
                 late,
             ),
             _correlate(
-                f"residual with input{of[name]} squared", r"\varepsilon\,u^2", error, square, every
+                f"residual with input{of[name]}²", r"\varepsilon\,u^2", error, square, every
             ),
             _correlate(
-                f"residual squared with input{of[name]} squared",
+                f"residual² with input{of[name]}²",
                 r"\varepsilon^2 u^2",
                 squared,
                 square,
                 every,
             ),
             _correlate(
-                f"output times residual with input{of[name]} squared",
+                f"output × residual with input{of[name]}²",
                 r"(y\varepsilon)\,u^2",
                 product,
                 square,
@@ -160,7 +171,7 @@ def residual_tests(
         ]
     tests.append(
         _correlate(
-            "output times residual with residual squared",
+            "output × residual with residual²",
             r"(y\varepsilon)\,\varepsilon^2",
             product,
             squared,
@@ -168,7 +179,7 @@ def residual_tests(
         )
     )
     n_compared = sum(len(test.lag) for test in tests)
-    return [replace(test, n_compared=n_compared) for test in tests]
+    return [replace(test, n_compared=n_compared, n_tests=len(tests)) for test in tests]
 
 
 def _size(records: Records) -> float:
@@ -197,4 +208,4 @@ def _correlate(name: str, symbol: str, a: Records, b: Records, lags: range) -> R
             correlation[i] = terms.sum() / scale
             z[i] = correlation[i] / error
     symbol = rf"$\phi_{{{symbol}}}$"
-    return ResidualTest(name, symbol, np.array(lags), correlation, z, n_samples, len(lags))
+    return ResidualTest(name, symbol, np.array(lags), correlation, z, n_samples, len(lags), 1)

@@ -176,7 +176,7 @@ def test_draw(tmp_path: Path, ending: str) -> None:
         (("grammar", "show", "arx", "--max-degree", "3"), "no meaning for arx"),
         (("grammar", "show", "--json", "--text"), "exclude each other"),
         (("grammar", "check", "narx"), "is a ready grammar"),
-        (("grammar", "draw", "--out", "nowhere/trees.svg"), "the folder 'nowhere'"),
+        (("grammar", "draw", "--out", "nowhere/trees.svg"), "no folder 'nowhere'"),
         (("grammar", "parse", "y(k) = 1e400*u(k)"), "too large"),
         (("grammar", "unknown"), "unknown"),
         (("nonsense",), "nonsense"),

@@ -13,8 +13,6 @@ from tests.command import run
 
 import adjoin
 
-pytestmark = pytest.mark.xdist_group("a saved run")
-
 QUICK = ("--samples", "3000", "--chains", "2", "--seed", "0", "--max-lag", "6")
 
 
@@ -137,9 +135,11 @@ def test_several_steps_ahead(folder: Path) -> None:
     done = run("simulate", "rig.nc", "test.csv", "--steps-ahead", "3", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
-    every, test = adjoin.load(folder / "rig.nc"), adjoin.datasets.academic(0).test
-    assert facts["series"]["model"] == every.map_model.predict(test.u, test.y, 3).tolist()
-    assert facts["series"]["mean"] == every.predict(test.u, test.y, 3).mean.tolist()
+    chosen, test = adjoin.load(folder / "rig.nc").selected, adjoin.datasets.academic(0).test
+    assert facts["chains"] == list(chosen.chain_numbers)
+    assert facts["equation"] == chosen.map_model.equation  # that of the report and of fit
+    assert facts["series"]["model"] == chosen.map_model.predict(test.u, test.y, 3).tolist()
+    assert facts["series"]["mean"] == chosen.predict(test.u, test.y, 3).mean.tolist()
 
 
 def test_a_diverging_model_is_said_to_diverge(folder: Path) -> None:

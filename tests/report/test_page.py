@@ -11,8 +11,6 @@ from tests.report.pages import KINDS, UGLY, page, run
 from adjoin.report.assessment import assess
 from adjoin.report.page import make_page
 
-pytestmark = pytest.mark.xdist_group("pages")
-
 VOID = {"meta", "br", "img", "hr", "input", "link", "mspace"}
 
 

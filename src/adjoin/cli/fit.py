@@ -217,7 +217,7 @@ def _write(
             from adjoin.report.assessment import assess
 
             found = assess(every, test)
-        write_page(found, page, "", out.name if out else "run.nc")
+        write_page(found, page, "", out.name if out else "")
     written = {"run": out, "report": page}
     for path in filter(None, written.values()):
         say(f"wrote {path}")

@@ -137,7 +137,7 @@ def simulate(
     """Run a model on new data, freely or some steps ahead.
 
     Where the data have the output too, its first samples seed the run and the rest is scored;
-    otherwise it starts at rest.
+    otherwise it starts at rest. Of a run with held-out data, the chain they select is taken.
 
     [dim]Example:[/dim] adjoin simulate rig.json new.csv --out simulated.csv
     """
@@ -149,7 +149,7 @@ def simulate(
         from adjoin.readers import read_experiment
 
         found: Model | Posterior
-        found = Model.read(model) if _is_json(model) else load(model)
+        found = Model.read(model) if _is_json(model) else load(model).selected
         single = found if isinstance(found, Model) else found.map_model
         u, y = read_experiment(data, single.names)
         frame, facts = _run(found, single, u, y, steps_ahead, draws, seed)
@@ -158,6 +158,7 @@ def simulate(
         facts["series"] = series if out is None else None
         facts["out"] = None if out is None else str(out)
     text = frame.to_csv(index=False, lineterminator="\n")
+    out = None if out == Path("-") else out
     if out is not None:
         write_whole(out, text)
     if as_json:
@@ -190,6 +191,7 @@ def _run(
     seed: int,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """The series as a table, and what is to be said of them."""
+    import numpy as np
     import pandas as pd
 
     from adjoin.posterior import Posterior
@@ -204,8 +206,11 @@ def _run(
     n_start = 0 if y is None else n_seed
     if len(u) <= n_seed:
         raise AdjoinError(f"{len(u)} samples do not reach beyond the {n_seed} that seed the run")
-    seeds = None if y is None else y[:n_seed]
+    rest = np.full(n_seed, single.offsets.get(single.names.output, 0.0))
+    seeds = rest if y is None else y[:n_seed]
     facts: dict[str, Any] = {"equation": single.equation, "n_samples": len(u), "n_seed": n_start}
+    if isinstance(found, Posterior):
+        facts["chains"] = list(found.chain_numbers)
     columns: dict[str, Any] = {"sample": range(len(u))}
     if y is not None:
         columns["measured"] = y
@@ -234,6 +239,11 @@ def _run(
 
 def _say(facts: dict[str, Any]) -> list[str]:
     lines = []
+    if "chains" in facts:
+        numbers = ", ".join(map(str, facts["chains"]))
+        lines.append(f"of chain {numbers}" if len(facts["chains"]) == 1 else f"chains {numbers}")
+    if facts["n_seed"] == 0:
+        lines.append("there is no measured output, so it starts at rest")
     if facts["diverged"]:
         lines.append("the model's run diverged; the samples lost are empty in the table")
     elif scores := facts.get("scores"):

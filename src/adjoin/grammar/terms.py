@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import NamedTuple
 
 from adjoin.errors import AdjoinError
@@ -48,7 +49,9 @@ def function_name(name: str) -> str:
     plain = {"sqrt(abs)": "sqrtabs", "sqrt(abs(.))": "sqrtabs"}.get(plain, plain)
     if not plain or plain not in FUNCTIONS:
         known = ", ".join(text for text in FUNCTIONS if text)
-        raise AdjoinError(f"unknown function '{name}'; the grammar offers {known}")
+        meant = get_close_matches(plain, [text for text in FUNCTIONS if text], n=1)
+        hint = f" (did you mean {meant[0]}?)" if meant else ""
+        raise AdjoinError(f"unknown function '{name}'{hint}; the grammar offers {known}")
     return plain
 
 

@@ -29,7 +29,10 @@ DRAWS = 200
 _SURE, _LIKELY = 0.9, 0.5  # masses
 _CERTAIN, _OPEN = 0.99, 0.05  # inclusions
 _LOW, _HIGH = 0.90, 0.99  # coverage of a 95 % band between which it means what it says
-_USEFUL = 50.0  # percent of the standard deviation; below, a free run explains less than it misses
+_HALF_MISSED, _PART_MISSED = 50.0, 10.0  # percent of the variance
+_WORSE = 4.0  # times the error: a part on which the run fails though it does well elsewhere
+_EXTRAPOLATION = 1.1  # times the range that was fitted
+_ENOUGH_SAMPLES = 50  # below, neither coverage nor correlations say anything
 _SLIGHT = 0.1  # a correlation that explains less than 1 % of a variance
 _MANY_LOST = 0.05  # share of draws: beyond, the mean and the bands are those of a selection
 
@@ -87,29 +90,39 @@ class Assessment:
     @property
     def unique(self) -> Answer:
         """Whether this equation is the only one."""
-        frame, terms = self.posterior.structures, self.posterior.terms["inclusion"]
+        frame, terms = self.posterior.structures, self.posterior.terms
         mass, n_others = float(frame["mass"].iloc[0]), len(frame) - 1
-        certain, is_open = (terms >= _CERTAIN).sum(), ((terms >= _OPEN) & (terms < _CERTAIN)).sum()
+        inside = terms[terms["inclusion"] >= _OPEN]
+        n_certain = sum(map(self._is_certain, inside["term"]))
         rest = f"; {counted(n_others, 'other')} {'has' if n_others == 1 else 'have'} the rest"
+        whose = f"draws of chain {self.posterior.chain_numbers[0]}" if self.is_selected else "draws"
         reasons = [
-            f"its structure has {percent(mass)} of the posterior mass{rest if n_others else ''}",
-            f"{counted(int(certain), 'term')} certain (inclusion of at least"
-            f" {percent(_CERTAIN, 0)}), {is_open} open ({percent(_OPEN, 0)} to"
-            f" {percent(_CERTAIN, 0)})",
+            f"{percent(mass)} of the {whose} have its structure{rest if n_others else ''}",
+            f"{counted(n_certain, 'term')} certain (in at least {percent(_CERTAIN, 0)} of the draws"
+            f"{' of every chain' if self.every.n_chains > 1 else ''}), {len(inside) - n_certain}"
+            " open",
         ]
+        if self.every.diagnostics["verdict"]["level"] == POOR:
+            return Answer(POOR, "Cannot be said: the chains did not converge", tuple(reasons))
         if mass >= _SURE:
             return Answer(GOOD, "As good as unique", tuple(reasons))
         if mass >= _LIKELY:
             return Answer(CAUTION, "Probably, but not surely", tuple(reasons))
         return Answer(CAUTION, "No: the data leave the structure open", tuple(reasons))
 
+    def _is_certain(self, term: str) -> bool:
+        """Whether every chain has the term in nearly all its draws."""
+        chain, has_term = self.every.draws.chain, self.every.includes(term)
+        return all(
+            has_term[chain == number].mean() >= _CERTAIN for number in self.every.chain_numbers
+        )
+
     @property
     def trusted(self) -> Answer:
         """Whether its free run can be trusted."""
         part = self.parts[-1]
-        error, fit = part.scores[0]["rmse"], part.scores[0]["fit"]
-        lost, coverage = part.prediction.diverged, part.coverage
-        where = "data that were fitted" if part.name == "training" else f"the {part.name} data"
+        error, lost, coverage = part.scores[0]["rmse"], part.prediction.diverged, part.coverage
+        where = "the data that were fitted" if part.name == "training" else f"the {part.name} data"
         if error is None:
             return Answer(POOR, "No: it diverges", (f"the free run on {where} diverges",))
         found = [(GOOD, "Yes")]
@@ -117,20 +130,17 @@ class Assessment:
             found.append((POOR, f"No: {'most' if lost > 0.5 else 'many'} draws diverge"))
         elif lost:
             found.append((CAUTION, "With care: some draws diverge"))
-        if fit is None:
-            found.append((CAUTION, "Cannot be told: the output stands still"))
-            reasons = [f"the output of {where} is constant, so there is nothing to explain"]
-        else:
-            reasons = [f"it explains {fit:.1f} % of {where} (fit index)"]
-            if fit < _USEFUL:
-                found.append((POOR, "No: it misses more than it explains"))
+        quality = _on_quality(part, where)
+        found.append((quality.level, quality.short))
+        reasons = [*quality.reasons, *self._elsewhere(found), *self._beyond()]
+        if part.name == "training":
+            found.append((CAUTION, "Perhaps: it was not tried on other data"))
         reasons.append(f"the 95 % band holds {percent(coverage)} of the measured samples")
-        if not _LOW <= coverage <= _HIGH:
+        n_scored = part.data.n_samples - sum(part.prediction.n_seed)
+        if n_scored >= _ENOUGH_SAMPLES and not _LOW <= coverage <= _HIGH:
             side = "narrow" if coverage < _LOW else "wide"
             found.append((CAUTION, f"With care: its bands are too {side}"))
             reasons[-1] += f": too {side}"
-        if part.name == "training":
-            found.append((CAUTION, "Perhaps: it was not tried on other data"))
         reasons.append(
             f"{percent(lost)} of {part.prediction.n_draws} draws diverged"
             if lost
@@ -139,11 +149,38 @@ class Assessment:
         worst = next(level for level in (POOR, CAUTION, GOOD) if level in dict(found))
         return Answer(worst, next(s for level, s in found if level == worst), tuple(reasons))
 
+    def _elsewhere(self, found: list[tuple[str, str]]) -> list[str]:
+        """Where the free run is much worse than on the part that counts."""
+        last, reasons = self.parts[-1].scores[0]["nmse"], []
+        for part in self.parts[:-1]:
+            share = part.scores[0]["nmse"]
+            if share is None or (last is not None and share > max(_WORSE * last, _PART_MISSED)):
+                how = "diverges" if share is None else f"misses {share:.3g} % of the variance"
+                reasons.append(f"but on the {part.name} data it {how}: look at its picture there")
+                found.append((CAUTION, f"With care: it fails on the {part.name} data"))
+        return reasons
+
+    def _beyond(self) -> list[str]:
+        """Which inputs leave the range that was fitted."""
+        data, fitted = self.parts[-1].data, self.every.data
+        reasons = []
+        for i, name in enumerate(fitted.names.inputs):
+            known = np.concatenate([record.inputs[:, i] for record in fitted.records])
+            given = np.concatenate([record.inputs[:, i] for record in data.records])
+            reach = np.abs(known - known.mean()).max()
+            times = float(np.abs(given - known.mean()).max() / reach) if reach > 0.0 else 1.0
+            if times > _EXTRAPOLATION:
+                reasons.append(f"there {name} goes {times:.1f} times as far as in what was fitted")
+        return reasons
+
     @property
     def exhausted(self) -> Answer:
         """Whether something is left in the residuals."""
         failed = [test for test in self.residual_tests if not test.is_passed]
-        n_tests = len(self.residual_tests)
+        n_tests, n_samples = len(self.residual_tests), self.residual_tests[0].n_samples
+        if not failed and n_samples < _ENOUGH_SAMPLES:
+            few = f"{n_samples} fitted samples are too few for correlation tests to see anything"
+            return Answer(CAUTION, "Cannot be told: too few samples", (few,))
         if not failed:
             reason = f"all {n_tests} correlation tests pass: what is left looks like white noise"
             return Answer(GOOD, "Nothing that the tests see", (reason,))
@@ -196,9 +233,10 @@ def assess(every: Posterior, test: Dataset | None = None, draws: int = DRAWS) ->
     draws : int
         How many models are run for the bands.
     """
-    posterior = every
-    if every.held_out is not None and every.n_chains > 1:
-        posterior = every.select_chain(every.held_out, every.held_out)
+    _require(every, Posterior, "a Posterior, as adjoin.load gives")
+    if test is not None:
+        _require(test, Dataset, "a Dataset, as adjoin.read_data gives")
+    posterior = every.selected
     parts = [("training", every.data)]
     parts += [("validation", every.held_out)] if every.held_out is not None else []
     parts += [("test", test)] if test is not None else []
@@ -215,6 +253,27 @@ def assess(every: Posterior, test: Dataset | None = None, draws: int = DRAWS) ->
         tuple(_assess_part(posterior, every, name, data, draws) for name, data in parts),
         tuple(posterior.residual_tests()),
     )
+
+
+def _require(value: object, kind: type, what: str) -> None:
+    if not isinstance(value, kind):
+        raise AdjoinError(f"a report needs {what}, not {value!r:.60}")
+
+
+def _on_quality(part: Part, where: str) -> Answer:
+    """How much of the output the free run explains."""
+    share, fit = part.scores[0]["nmse"], part.scores[0]["fit"]
+    if share is None or fit is None:
+        reason = f"the output of {where} is constant, so there is nothing to explain"
+        return Answer(CAUTION, "Cannot be told: the output stands still", (reason,))
+    reason = f"its error is {share:.3g} % of the variance of {where} (fit index {fit:.1f} %)"
+    if share >= 100.0:
+        return Answer(POOR, "No: it is worse than the mean", (reason,))
+    if share > _HALF_MISSED:
+        return Answer(POOR, "No: it misses more than it explains", (reason,))
+    if share > _PART_MISSED:
+        return Answer(CAUTION, "With care: it misses a part", (reason,))
+    return Answer(GOOD, "Yes", (reason,))
 
 
 def _assess_part(

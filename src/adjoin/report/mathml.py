@@ -36,12 +36,12 @@ def equation_mathml(model: Model, digits: int = 4) -> list[Markup]:
 
 
 def term_mathml(term: Term, moved: Collection[str] = ()) -> Markup:
-    """A product of atoms, without the ``<math>`` around it; signals in `moved` carry a tilde."""
+    """A product of atoms, without the ``<math>`` around it; signals in `moved` carry a Δ."""
     return _THIN.join([_power(atom, n, moved) for atom, n in powers(term)] or [_number("1")])
 
 
 def offsets_mathml(model: Model, digits: int = 5) -> list[Markup]:
-    """What each tilde stands for: the signal less its offset."""
+    """What each Δ stands for: the signal less its offset."""
     return [
         Markup("<math>{}<mo>=</mo>{}<mo>{}</mo>{}</math>").format(
             _name(name, moved=(name,)),
@@ -85,9 +85,7 @@ def _fenced(left: str, inside: Markup, right: str) -> Markup:
 
 def _name(name: str, moved: Collection[str] = ()) -> Markup:
     symbol = Markup("<mi>{}</mi>").format(name)
-    if name not in moved:
-        return symbol
-    return Markup('<mover accent="true">{}<mo>~</mo></mover>').format(symbol)
+    return Markup("<mrow><mi>Δ</mi>{}</mrow>").format(symbol) if name in moved else symbol
 
 
 def _number(text: str) -> Markup:

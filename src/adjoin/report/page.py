@@ -62,7 +62,7 @@ def write_report(
     test: Dataset | None = None,
     title: str = "",
     draws: int = DRAWS,
-    source: str = "run.nc",
+    source: str = "",
 ) -> None:
     """Write the page of a posterior, whole or not at all.
 
@@ -78,12 +78,12 @@ def write_report(
     draws : int
         How many models are run for the bands.
     source : str
-        Where the run is kept, for the lines that make it again.
+        Where the run is kept, if it is, for the lines that make it again.
     """
     write_whole(path, make_page(assess(posterior, test, draws), title, source))
 
 
-def make_page(found: Assessment, title: str = "", source: str = "run.nc") -> str:
+def make_page(found: Assessment, title: str = "", source: str = "") -> str:
     """The whole page.
 
     Parameters
@@ -92,7 +92,7 @@ def make_page(found: Assessment, title: str = "", source: str = "run.nc") -> str
     title : str
         At its head; default: what the data are called.
     source : str
-        Where the run is kept, for the lines that make it again.
+        Where the run is kept, if it is, for the lines that make it again.
     """
     posterior, every = found.posterior, found.every
     model, label = posterior.map_model, every.data.label
@@ -112,11 +112,12 @@ def make_page(found: Assessment, title: str = "", source: str = "run.nc") -> str
         terms=_terms(found),
         noise=rounded([*posterior.noise[["mean", "q025", "q975"]]], posterior.noise["sd"]),
         diagnostics=every.diagnostics,
+        convergence=_worst_first(every.diagnostics["convergence"]),
         pictures=dict(_pictures(found)),
         data=[_describe(part.name, part.data) for part in found.parts],
         settings=_flat(every.settings),
         source=source,
-        python=_python(every.settings, source),
+        python=_python(found, source or "run.nc"),
         long=_LONG,
     )
 
@@ -196,6 +197,7 @@ def _describe(name: str, data: Dataset) -> dict[str, Any]:
     ]
     return {
         "name": name,
+        "label": data.label,
         "n_records": data.n_records,
         "n_samples": data.n_samples,
         "sampling_time": data.sampling_time,
@@ -221,14 +223,25 @@ def _flat(settings: Any, prefix: str = "") -> list[tuple[str, str]]:
     return rows
 
 
-def _python(settings: Any, source: str) -> str:
+def _python(found: Assessment, source: str) -> str:
     """The lines that make the run again, bit for bit, from its file."""
-    call = settings.get("call", "")
-    return (
-        "import adjoin\n\n"
-        f"run = adjoin.load({source!r})\n"
-        f"again = adjoin.Identifier({call}).fit(run.data).posterior_\n"
-    )
+    call = found.every.settings.get("call", "")
+    lines = [
+        "import adjoin",
+        "",
+        f"run = adjoin.load({source!r})",
+        f"again = adjoin.Identifier({call}).fit(run.data).posterior_",
+    ]
+    if found.is_selected:
+        lines.append("again = again.with_held_out(run.held_out).selected  # the equation above")
+    return "\n".join(lines) + "\n"
+
+
+def _worst_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What every run has first; then the terms, those that the chains disagree on most first."""
+    common = [row for row in rows if not row["quantity"].endswith(" is in")]
+    terms = [row for row in rows if row["quantity"].endswith(" is in")]
+    return common + sorted(terms, key=lambda row: -(row["rhat"] or 0.0))
 
 
 def _pictures(found: Assessment) -> Iterator[tuple[str, Any]]:

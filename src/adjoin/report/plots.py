@@ -137,7 +137,9 @@ def plot_error(
     if view.measured is None:
         raise AdjoinError("an error needs the measured output")
     ax = dress(ax or new_axes(width, 2.9))
-    error = view.measured - view.mean
+    # Far beyond the measured range one picture shows nothing else; where it is cut, it says so.
+    reach = _REACH * max(float(np.ptp(view.measured)), np.finfo(float).tiny)
+    error = np.clip(view.measured - view.mean, -reach, reach)
     lines = [(error, "measured − mean", INK, "-", 0.8)]
     if view.model_run is not None:
         lines.append((view.measured - view.model_run, "measured − MAP model", ORANGE, "-", 0.8))

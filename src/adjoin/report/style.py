@@ -59,8 +59,8 @@ def new_axes(width: float, height: float) -> Axes:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure without background, laid out so that nothing is cut off."""
-    return Figure(figsize=(width, height), facecolor="none", layout="constrained")
+    """An empty figure, laid out so that nothing is cut off."""
+    return Figure(figsize=(width, height), facecolor=PAPER, layout="constrained")
 
 
 def dress(ax: Axes, grid: str = "y") -> Axes:
