@@ -305,7 +305,7 @@ def test_long_structures_are_told_by_their_difference() -> None:
     first, second, third = _texts(ax)[::2]
     assert re.fullmatch(r"1\.  6 terms: u\(k\).*…", first)
     assert second == "2.  5 terms: 1st - u(k)*u(k-1)"
-    assert third == "3.  4 terms: 1st + 1 - 3 terms"
+    assert third == "3.  4 terms: 1st, 1 added, 3 left out"
 
 
 def test_inclusion_beside_its_prior(found: Posterior) -> None:

@@ -121,9 +121,10 @@ def _structure_label(rank: int, structure: Structure, best: Structure, n_letters
     label = f"{number}{count}: 1st{written}"
     if len(label) <= n_letters:
         return label
-    counts = [f"{sign} {len(part)}" for sign, part in (("+", more), ("-", less)) if part]
-    noun = "term" if len(less or more) == 1 else "terms"
-    return f"{number}{count}: 1st {' '.join(counts)} {noun}"
+    changes = [
+        f"{len(part)} {word}" for word, part in (("added", more), ("left out", less)) if part
+    ]
+    return f"{number}{count}: 1st, {', '.join(changes)}"
 
 
 def plot_inclusion(
