@@ -17,13 +17,16 @@ $(STAMP): pyproject.toml
 	@touch $(STAMP)
 
 demo: install
-	@$(BIN)/adjoin demo
+	@$(BIN)/adjoin demo --report demo.html
+
+# A worker per core; tests/conftest.py says which gets what.
+WORKERS := --numprocesses auto --maxprocesses 4
 
 test: install
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(WORKERS)
 
 test-fast: install
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest $(WORKERS) -m "not slow"
 
 test-kernels: install
 	$(BIN)/python -m pytest -q tests/kernels tests/model/test_model.py
@@ -40,6 +43,7 @@ format: install
 
 bench: install
 	$(BIN)/python benchmarks/free_run.py
+	$(BIN)/python benchmarks/forward.py
 	$(BIN)/python benchmarks/osa_speed.py
 
 bench-cases: install

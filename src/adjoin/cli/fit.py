@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adjoin.cli.output import JsonOption, console, print_json, say, warnings_as_notes
-from adjoin.cli.run import require_apart, write_page
+from adjoin.cli.run import require_writable, write_page
 from adjoin.errors import AdjoinError
 
 if TYPE_CHECKING:
@@ -42,8 +42,7 @@ def demo(out: OutOption = None, page: ReportOption = None, as_json: JsonOption =
         benchmark = datasets.academic(seed=0)
         truth, train, test = benchmark.truth, benchmark.train, benchmark.test
         assert truth is not None
-    _require_folders(out, page)
-    require_apart({"run": out, "report": page}, [])
+    require_writable({"run": out, "report": page}, [])
     identifier = Identifier(seed=0).fit(train)
     posterior = identifier.posterior_
     written = _write(posterior, out, page, test)
@@ -134,6 +133,7 @@ def fit(
     """
     from adjoin.report import findings
 
+    require_writable({"run": out, "report": page}, data)
     with console(stderr=True).status("reading the data …"):
         from adjoin import Identifier, read_data
         from adjoin.signals import Dataset
@@ -149,8 +149,6 @@ def fit(
                 held_out.require_window(max_lag if own is None else own.max_lag)
             except AdjoinError as error:
                 raise AdjoinError(f"the validation part: {error}") from None
-    _require_folders(out, page)
-    require_apart({"run": out, "report": page}, data)
     identifier = Identifier(
         objective=objective,
         grammar=own,
@@ -196,14 +194,6 @@ def fit(
         findings.print_findings(console(), posterior, facts)
     if not identifier.is_complete_:
         raise typer.Exit(1)
-
-
-def _require_folders(*paths: Path | None) -> None:
-    """Refuse a place that cannot be written to before the run, not after it."""
-    for path in paths:
-        if path is not None and (path.is_dir() or not path.parent.is_dir()):
-            fault = "is a folder" if path.is_dir() else f"has no folder '{path.parent}' to go to"
-            raise AdjoinError(f"'{path}' {fault}; name a file in a folder that exists")
 
 
 def _write(

@@ -42,6 +42,9 @@ def report(
 
     [dim]Example:[/dim] adjoin report rig.nc --data test.csv --model rig.json
     """
+    page = out or run.with_suffix(".html")
+    written = {"report": page, "model": model, "python": python, "latex": latex}
+    require_writable(written, [run, *(data or [])])
     screen = console(stderr=True)
     with screen.status("reading the run …"):
         from adjoin.files import write_whole
@@ -54,9 +57,6 @@ def report(
         test = None
         if data:
             test = Dataset.join([_measured(file, every) for file in data])
-    page = out or run.with_suffix(".html")
-    written = {"report": page, "model": model, "python": python, "latex": latex}
-    require_apart({"run": run, **written}, data or [])
     with screen.status("simulating …"):
         found = assess(every, test, draws)
     write_page(found, page, title, run.name)
@@ -85,15 +85,26 @@ def report(
         say(f"wrote {path}")
 
 
-def require_apart(named: dict[str, Path | None], data: Sequence[Path]) -> None:
-    """Refuse, before anything is computed, files that would overwrite each other or the data."""
-    taken = {file.resolve(): f"the data '{file}'" for file in data}
-    for name, path in named.items():
+def require_writable(outputs: dict[str, Path | None], inputs: Sequence[Path]) -> None:
+    """Refuse, before anything is computed, what could not be written or would overwrite another.
+
+    Parameters
+    ----------
+    outputs : dict
+        What is to be written, by what it is called.
+    inputs : sequence of Path
+        What is read.
+    """
+    taken = {file.resolve(): f"'{file}', which is read" for file in inputs}
+    for name, path in outputs.items():
         if path is None:
             continue
+        if path.is_dir() or not path.resolve().parent.is_dir():
+            fault = "is a folder" if path.is_dir() else f"has no folder '{path.parent}' to go to"
+            raise AdjoinError(f"'{path}' {fault}; name a file in a folder that exists")
         if path.resolve() in taken:
-            raise AdjoinError(f"the {name} '{path}' would overwrite {taken[path.resolve()]}")
-        taken[path.resolve()] = f"the {name}"
+            raise AdjoinError(f"the {name} would overwrite {taken[path.resolve()]}; name another")
+        taken[path.resolve()] = f"the {name} '{path}'"
 
 
 def write_page(found: Any, page: Path, title: str, source: str) -> None:
@@ -141,7 +152,8 @@ def simulate(
 
     [dim]Example:[/dim] adjoin simulate rig.json new.csv --out simulated.csv
     """
-    require_apart({"model": model, "table": out}, [data])
+    out = None if out == Path("-") else out
+    require_writable({"table": out}, [model, data])
     with console(stderr=True).status("simulating …"):
         from adjoin.files import write_whole
         from adjoin.model import Model
@@ -158,7 +170,6 @@ def simulate(
         facts["series"] = series if out is None else None
         facts["out"] = None if out is None else str(out)
     text = frame.to_csv(index=False, lineterminator="\n")
-    out = None if out == Path("-") else out
     if out is not None:
         write_whole(out, text)
     if as_json:

@@ -1,0 +1,56 @@
+"""Calls every kernel that Python calls, in the ways a user does.
+
+As a program it prints how often machine code came from the cache, how often it was compiled, and
+how many signatures each kernel has. Afterwards all of it is in the cache.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import adjoin
+from adjoin.engines.osa import OsaEngine
+from adjoin.kernels import functions, gram, osa, prior, simulate
+
+KERNELS = (
+    simulate.run_recursion,
+    simulate.predict_ahead,
+    functions.fill_function,
+    osa.run_osa,
+    gram.rehash,
+    prior.draw_terms,
+    prior.term_priors,
+)
+
+
+def _run_models() -> None:
+    model = adjoin.Model.parse("y(k) = 0.5*u(k-1) + 0.1*abs(y(k-1))*e(k-1)")
+    for u in (np.ones(9), np.ones(9).reshape(-1, 1), [1] * 9, np.ones(18)[::2]):
+        model.simulate(u)
+        model.predict(u, np.ones(9))
+        model.predict(u, np.ones(9), steps_ahead=3)
+
+
+def _run_chains() -> None:
+    rng = np.random.default_rng(0)
+    u = rng.standard_normal((300, 2))
+    y = u[:, 0] + 0.1 * rng.standard_normal(300)
+    quick = {"samples": 300, "chains": 2, "seed": 0, "max_lag": 3, "progress": False}
+    adjoin.Identifier(**quick).fit(u, y)
+    narx = adjoin.Grammar.narx()
+    chain = OsaEngine(adjoin.Dataset.from_arrays(u[:, 0], y), narx.alphabet).start(0)
+    for _ in range(3):
+        chain.advance(50)
+        chain._make_room()
+    more = adjoin.Identifier(**quick, initial="u1(k)", likelihood_power=0.5)
+    more.fit([u, u[:50]], [y, y[:50]])
+    adjoin.Prior().draw(narx)
+    adjoin.Prior().inclusion(adjoin.Structure.parse("u(k)").terms[0], narx.alphabet)
+
+
+if __name__ == "__main__":
+    _run_models()
+    _run_chains()
+    hits = sum(sum(kernel.stats.cache_hits.values()) for kernel in KERNELS)
+    misses = sum(sum(kernel.stats.cache_misses.values()) for kernel in KERNELS)
+    print(hits, misses, *(len(kernel.signatures) for kernel in KERNELS))
