@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_table(place / "inputs.csv", parts.test, ("u",))
     fitted = run(
         *("fit", "train.csv", "--inputs", "Force (N)", "--output", "velocity"),
-        *(*QUICK, "--validation", "0.2", "--out", "rig.nc", "--json"),
+        *(*QUICK, "--validation", "0.2", "--sampling-time", "0.01", "--out", "rig.nc", "--json"),
         cwd=place,
     )
     assert fitted.returncode == 0, fitted.stderr
@@ -65,6 +65,7 @@ def test_a_run_is_saved_and_the_saved_one_says_the_same(folder: Path) -> None:
     assert chosen.chain_numbers == (facts["diagnostics"]["selected_chain"],)
     assert chosen.map_model.equation == facts["equation"]
     assert every.settings["data"] == ["train.csv"]
+    assert every.data.sampling_time == every.held_out.sampling_time == 0.01
 
 
 def test_the_report_is_written_with_everything_asked_for(folder: Path) -> None:
@@ -78,6 +79,7 @@ def test_the_report_is_written_with_everything_asked_for(folder: Path) -> None:
     page = (folder / "rig.html").read_text(encoding="utf-8")
     assert "&lt;b&gt;rig&lt;/b&gt;" in page
     assert "adjoin.load(&#39;rig.nc&#39;)" in page
+    assert "one every 0.01 s" in page
     assert set(facts["scores"]) == {"training", "validation", "test"}
     assert 0.85 < facts["coverage_95"]["test"] <= 1.0
     assert facts["diverged"]["test"] == 0.0

@@ -110,6 +110,9 @@ def fit(
         float | None,
         typer.Option(help="Hold out this last share of the data, and select the chain by it."),
     ] = None,
+    sampling_time: Annotated[
+        float | None, typer.Option(help="Seconds between two samples, for the report's axes.")
+    ] = None,
     burn_in: Annotated[float, typer.Option(help="Share of each chain left out.")] = 0.5,
     thin: Annotated[int, typer.Option(min=1, help="Record every which sample.")] = 5,
     center: Annotated[
@@ -139,7 +142,9 @@ def fit(
         from adjoin.signals import Dataset
 
         own = None if grammar is None else _grammar_file(grammar)
-        everything = Dataset.join([read_data(file, inputs, output) for file in data])
+        everything = Dataset.join(
+            [read_data(file, inputs, output, sampling_time=sampling_time) for file in data]
+        )
         train, held_out = everything, None
         if validation is not None:
             if not 0.0 < validation < 1.0:
