@@ -238,7 +238,7 @@ class Model:
             rest = np.full(self.max_lag, self.offsets.get(self.names.output, 0.0))
             seeds = [rest] * len(inputs)
         else:
-            seeds, _ = as_series(y_init, self.names.output, "initial output y_init")
+            seeds, _ = as_series(y_init, self.names.output, "initial output y_init", True)
         self._check_seeds(inputs, seeds)
         run = free_run(
             self.structure,

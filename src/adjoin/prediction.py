@@ -106,7 +106,10 @@ def propagate(
     """
     _check(models, quantiles, n_jobs)
     inputs, several = as_inputs(u, models[0].names)
-    seeds = None if y_init is None else as_series(y_init, models[0].names.output)[0]
+    seeds = None
+    if y_init is not None:
+        name = models[0].names.output
+        seeds, _ = as_series(y_init, name, "initial output y_init", may_be_empty=True)
 
     def run(model: Model, noise: list[Float1D]) -> list[Float1D]:
         found: list[Float1D] = model.simulate(inputs, seeds, noise)

@@ -438,17 +438,25 @@ def _selected(columns: Columns, names: SignalNames) -> Columns:
     return columns.select(names.inputs)
 
 
-def as_series(y: Any, name: str, what: str = "output") -> tuple[list[Float1D], bool]:
+def as_series(
+    y: Any, name: str, what: str = "output", may_be_empty: bool = False
+) -> tuple[list[Float1D], bool]:
     """Check outputs: ``(n,)`` arrays, and whether there are several records.
 
-    A data set gives its output. `what` is how errors call the series.
+    A data set gives its output. `what` is how errors call the series. A record without samples is
+    refused unless it `may_be_empty`, as what seeds a model without lags.
     """
     if isinstance(y, Dataset):
         return [record.output.copy() for record in y.records], y.n_records > 1
     records, several = tabulate(y, what)
     title = f"{what} {name!r}" if what == "output" else what
-    series = [columns.matrix([title], f"there must be 1 {what}")[:, 0] for columns in records]
-    return series, several
+    expected = f"there must be 1 {what}"
+    return [
+        np.empty(0)
+        if may_be_empty and columns.n_samples == 0
+        else columns.matrix([title], expected)[:, 0]
+        for columns in records
+    ], several
 
 
 def _input_titles(names: SignalNames, owner: str) -> tuple[list[str], str]:

@@ -133,6 +133,17 @@ def test_without_a_measured_output_the_run_starts_at_rest(folder: Path) -> None:
     assert facts["series"]["model"] == model.simulate(adjoin.datasets.academic(0).test.u).tolist()
 
 
+def test_a_model_without_lags_needs_no_samples_to_start_from(folder: Path) -> None:
+    names = adjoin.Model.read(folder / "rig.json").names
+    static = adjoin.Model.parse(f"{names.output}(k) = 2*{names.inputs[0]}(k)", inputs=names.inputs)
+    static.save(folder / "static.json")
+    for data in ("test.csv", "inputs.csv"):
+        done = run("simulate", "static.json", data, "--json", cwd=folder)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)["series"]["model"]
+        assert found == (2.0 * adjoin.datasets.academic(0).test.u).tolist()
+
+
 def test_several_steps_ahead(folder: Path) -> None:
     done = run("simulate", "rig.nc", "test.csv", "--steps-ahead", "3", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr

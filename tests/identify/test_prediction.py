@@ -360,7 +360,7 @@ def test_wrong_options_are_refused(small: Posterior, options: dict, message: str
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda p: p.simulate(U, []), "empty"),
+        (lambda p: p.simulate(U, []), "looks back 2 samples, but the initial output has 0"),
         (lambda p: p.simulate(U, Y[:1]), "looks back 2 samples, but the initial output has 1"),
         (lambda p: p.predict(U), "pass u and y, or a Dataset"),
         (lambda p: p.predict(U, Y[:-1]), "differ in length"),

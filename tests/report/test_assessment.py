@@ -179,6 +179,18 @@ def test_a_term_is_certain_only_if_every_chain_has_it() -> None:
     )
 
 
+def test_a_model_without_lags_can_be_assessed() -> None:
+    u, error = np.random.default_rng(0).standard_normal((2, 300))
+    grammar = Grammar.fir(max_lag=0)
+    data = Dataset.from_arrays(u, 2.0 * u + 0.1 * error)
+    posterior = quick(grammar=grammar, max_lag=0, max_degree=1).fit(data).posterior_
+    found = assess(posterior, data, draws=20)
+    assert posterior.max_lag == 0
+    assert found.parts[-1].prediction.n_seed == (0,)
+    assert found.parts[-1].scores[0]["rmse"] == pytest.approx(0.1, rel=0.2)
+    json.dumps(found.describe(), allow_nan=False)
+
+
 def test_the_empty_structure_can_be_assessed() -> None:
     found = assess(made([[("0", [], 1.0)] * 4] * 2), draws=20)
     assert found.unique.reasons[1].startswith("0 terms certain")
