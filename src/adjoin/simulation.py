@@ -211,6 +211,7 @@ class _Layout:
             back_offset=offset,
             group=np.array([0, *ends], dtype=np.int64),
             back_function=np.array([FUNCTIONS[r[1]].code for r in self.back_rows], dtype=np.int64),
+            back_scale=np.ones(len(self.back_rows)),
         )
 
     def recursion(

@@ -11,10 +11,33 @@ from typing import NamedTuple
 import numpy as np
 
 from adjoin.grammar.encoding import Encoding
-from adjoin.kernels.state import N_MOVES, Float1D, Int1D, Int2D, Trace
+from adjoin.kernels.state import N_MOVES, Float1D, Float2D, Int1D, Int2D, Trace
 
 _RECORDS, _VALUES = 4096, 65_536  # per buffer: a few hundred kilobytes
 _MOST_SEEN = 50_000  # orders of terms remembered; a long chain of large structures meets millions
+
+
+class LadderTrace(NamedTuple):
+    """How the tolerance ladder of a free-run chain came about, and how it did once it was frozen.
+
+    ``distance`` : (n_records,) of each recorded state, in the unit of the tolerances.
+    ``tolerance`` : (n_stages, n_rungs) the ladder after calibration and after every stage of
+    annealing; the last row is the frozen one. ``floor`` : (n_stages,) smallest distance met so far.
+    ``width`` : (n_rungs,) of the random walk. ``move`` : (n_rungs, 9, 3), ``guided`` : (n_rungs, 2)
+    and ``swap`` : (n_rungs, 2) as in `kernels.state.Ladder`, counted since it was frozen.
+    ``saved`` : (8,) what became of all proposals, see there.
+    ``reason`` : why annealing ended where it did.
+    """
+
+    distance: Float1D
+    tolerance: Float2D
+    floor: Float1D
+    width: Float1D
+    move: Int2D
+    guided: Int2D
+    swap: Int2D
+    saved: Int1D
+    reason: str
 
 
 class ChainTrace(NamedTuple):
@@ -28,6 +51,7 @@ class ChainTrace(NamedTuple):
     ``log_lik``, ``log_prior`` : (n_records,) of the draw, and of its structure.
     ``move`` : (9, 3) moves proposed, possible, accepted; ``trouble`` : (3,) see `Trace`.
     ``n_samples`` : how many samples were drawn.
+    ``ladder`` : of a free-run chain; its records begin when the ladder is frozen.
     """
 
     structures: list[tuple[int, ...]]
@@ -41,6 +65,7 @@ class ChainTrace(NamedTuple):
     move: Int2D
     trouble: Int1D
     n_samples: int
+    ladder: LadderTrace | None = None
 
 
 def make_buffer(capacity: int) -> Trace:
@@ -48,7 +73,7 @@ def make_buffer(capacity: int) -> Trace:
     return Trace(
         n_terms=np.zeros(_RECORDS, dtype=np.int64),
         is_new=np.zeros(_RECORDS, dtype=np.int64),
-        scalar=np.zeros((_RECORDS, 4)),
+        scalar=np.zeros((_RECORDS, 5)),
         theta=np.zeros(_VALUES + capacity),
         key=np.zeros(_VALUES + capacity, dtype=np.int64),
         cursor=np.zeros(3, dtype=np.int64),
@@ -105,8 +130,13 @@ class TraceLog:
             self._seen[code] = number, None if is_ordered else order
         return self._seen[code]
 
-    def finish(self, buffer: Trace, n_samples: int) -> ChainTrace:
-        """Everything collected, and what the buffer still holds."""
+    def finish(
+        self, buffer: Trace, n_samples: int, ladder: LadderTrace | None = None
+    ) -> ChainTrace:
+        """Everything collected, and what the buffer still holds.
+
+        The distances of the records are put into the `ladder`, if there is one.
+        """
         self.drain(buffer)
         scalar = np.concatenate(self._scalar)
         n_terms = np.concatenate(self._n_terms)
@@ -122,4 +152,5 @@ class TraceLog:
             move=buffer.move.copy(),
             trouble=buffer.trouble.copy(),
             n_samples=n_samples,
+            ladder=None if ladder is None else ladder._replace(distance=scalar[:, 4].copy()),
         )

@@ -70,7 +70,7 @@ def test_entries_equal_numpy() -> None:
     terms += [tuple(sorted(rng.choice(law.derivable, size=d).tolist())) for d in (1, 2, 3, 4, 5, 5)]
     terms = list(dict.fromkeys(terms))
     regression, n = lay_out(data, encoding), len(terms)
-    table, work = osa._make_table(n + 1, 5), osa._make_work(n, 5)
+    table, work = workspace.make_table(n + 1, 5), workspace.make_work(n, 5)
     atom = np.full((n, 5), -1, dtype=np.int64)
     for row, term in zip(atom, terms, strict=True):
         row[: len(term)] = term
@@ -310,7 +310,7 @@ def test_every_term_of_a_full_table_is_found_again() -> None:
     law = TermPrior(grammar.alphabet, Prior())
     terms, regression = law.terms, lay_out(data, encoding)
     n = len(terms)
-    table, work = osa._make_table(n + 1, 3), osa._make_work(n, 3)
+    table, work = workspace.make_table(n + 1, 3), workspace.make_work(n, 3)
     atom = np.array([[*term, *[-1] * (3 - len(term))] for term in terms], dtype=np.int64)
     degree = np.array([len(term) for term in terms], dtype=np.int64)
     key = np.array([encoding.key(law.decode(term)) for term in terms], dtype=np.int64)

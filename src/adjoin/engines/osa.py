@@ -11,30 +11,27 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from adjoin.engines.workspace import (
+    MAX_TERMS,
+    make_chain,
+    make_table,
+    make_work,
+    pack_generator,
+    unpack_generator,
+    write_terms,
+)
 from adjoin.errors import AdjoinError
 from adjoin.grammar.alphabet import Alphabet
 from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.terms import Structure, Term
-from adjoin.kernels.gram import ROWS, rehash
+from adjoin.kernels.gram import rehash
 from adjoin.kernels.osa import run_osa
-from adjoin.kernels.state import (
-    Chain,
-    Fit,
-    GramTable,
-    Regression,
-    Rules,
-    Target,
-    Trace,
-    Work,
-)
+from adjoin.kernels.state import Chain, Regression, Rules, Target, Trace
 from adjoin.moves import Moves
 from adjoin.prior import STANDARD, Prior, draw_prior_terms
 from adjoin.regression import design, lay_out
 from adjoin.signals import Dataset, Scaling
 from adjoin.traces import ChainTrace, TraceLog, make_buffer
-
-MAX_TERMS = 256
-"""More terms than any posterior here has had; the chain counts when it is turned away by it."""
 
 _FIRST_CAPACITY = 256
 
@@ -108,23 +105,12 @@ class OsaEngine:
         out.
         """
         rng = np.random.Generator(np.random.PCG64(seed))
-        n, degree = self.capacity, self.encoding.max_degree
-        state = Chain(
-            atom=np.full((n, degree), -1, dtype=np.int64),
-            degree=np.zeros(n, dtype=np.int64),
-            key=np.zeros(n, dtype=np.int64),
-            theta=np.zeros(n),
-            variance=np.array([self.output_variance, float(self.prior.coefficient_sd) ** 2]),
-            tally=np.zeros(2, dtype=np.int64),
-        )
+        state = make_chain(self.capacity, self.encoding.max_degree)
+        state.variance[:] = self.output_variance, float(self.prior.coefficient_sd) ** 2
         fixed = self.alphabet.fixed.terms
         ((first, _),) = draw_prior_terms(rng, self.encoding, self.rules.prior, 1)
         is_used = first not in fixed and self._is_finite(first)
-        for i, term in enumerate((*fixed, first) if is_used else fixed):
-            state.atom[i, : len(term)] = [self.encoding.number[atom] for atom in term]
-            state.degree[i] = len(term)
-            state.key[i] = self.encoding.key(term)
-            state.tally[0] += 1
+        write_terms(state, self.encoding, (*fixed, first) if is_used else fixed)
         return OsaChain(self, state, rng)
 
     def _is_finite(self, term: Term) -> bool:
@@ -136,7 +122,7 @@ class OsaEngine:
     def resume(self, packed: Mapping[str, np.ndarray]) -> OsaChain:
         """A chain from what `OsaChain.pack` gave; it continues bit for bit."""
         rng = np.random.Generator(np.random.PCG64())
-        rng.bit_generator.state = _unpack_generator(packed["generator"])
+        rng.bit_generator.state = unpack_generator(packed["generator"])
         state = Chain(**{name: packed[name].copy() for name in Chain._fields})
         chain = OsaChain(self, state, rng)
         chain.buffer.move[:] = packed["move"]
@@ -152,11 +138,11 @@ class OsaChain:
         self.n_start = int(state.tally[1])
         self.buffer: Trace = make_buffer(engine.capacity)
         self.log = TraceLog(engine.encoding)
-        self._work = _make_work(engine.capacity, engine.encoding.max_degree)
+        self._work = make_work(engine.capacity, engine.encoding.max_degree)
         most = int((engine.table_bytes // 8) ** 0.5)
         self._largest = max(most, 2 * engine.capacity + 2)
         first = max(_FIRST_CAPACITY, 2 * engine.capacity + 2)
-        self._table = _make_table(min(first, self._largest), engine.encoding.max_degree)
+        self._table = make_table(min(first, self._largest), engine.encoding.max_degree)
 
     @property
     def n_samples(self) -> int:
@@ -215,7 +201,7 @@ class OsaChain:
         keep = np.arange(n)
         if capacity < n + self.n_terms + 1:
             keep = np.sort(np.argsort(table.used[:n], kind="stable")[n // 2 :])
-        self._table = _make_table(capacity, table.atom.shape[1])
+        self._table = make_table(capacity, table.atom.shape[1])
         k = len(keep)
         for old, new in zip(table, self._table, strict=True):
             if old is table.correlation:
@@ -228,7 +214,7 @@ class OsaChain:
     def pack(self) -> dict[str, np.ndarray]:
         """Everything needed to continue, as plain arrays."""
         packed = {name: value.copy() for name, value in self.state._asdict().items()}
-        packed["generator"] = _pack_generator(self.rng)
+        packed["generator"] = pack_generator(self.rng)
         packed["move"] = self.buffer.move.copy()
         packed["trouble"] = self.buffer.trouble.copy()
         return packed
@@ -236,69 +222,3 @@ class OsaChain:
     def finish(self) -> ChainTrace:
         """What the chain recorded."""
         return self.log.finish(self.buffer, self.n_samples)
-
-
-def _make_table(capacity: int, max_degree: int) -> GramTable:
-    n_buckets = 1 << (2 * capacity).bit_length()
-    return GramTable(
-        key=np.zeros(capacity, dtype=np.int64),
-        degree=np.zeros(capacity, dtype=np.int64),
-        atom=np.zeros((capacity, max_degree), dtype=np.int64),
-        norm=np.zeros(capacity),
-        target=np.zeros(capacity),
-        # Not touched before a slot is taken, so the pages of an empty table cost no memory.
-        correlation=np.empty((capacity, capacity)),
-        used=np.zeros(capacity, dtype=np.int64),
-        bucket=np.full(n_buckets, -1, dtype=np.int64),
-        size=np.zeros(1, dtype=np.int64),
-    )
-
-
-def _make_work(capacity: int, max_degree: int) -> Work:
-    def fit() -> Fit:
-        # One cache line more than a power of two, or all rows would compete for the same lines.
-        width = capacity + 8
-        return Fit(
-            slot=np.zeros(capacity, dtype=np.int64),
-            norm=np.zeros(capacity),
-            target=np.zeros(capacity),
-            correlation=np.zeros((capacity, width)),
-            shrink=np.zeros(capacity),
-            spread=np.zeros(capacity),
-            factor=np.zeros((capacity, width)),
-            projection=np.zeros(capacity),
-        )
-
-    return Work(
-        current=fit(),
-        proposed=fit(),
-        atom=np.zeros(max_degree, dtype=np.int64),
-        reduced=np.zeros(max_degree, dtype=np.int64),
-        weight=np.zeros(max_degree),
-        missing=np.zeros(capacity, dtype=np.int64),
-        column=np.zeros(ROWS),
-        other=np.zeros(ROWS),
-        product=np.zeros(capacity),
-        normal=np.zeros(capacity),
-    )
-
-
-_WORD = 2**64
-
-
-def _pack_generator(rng: np.random.Generator) -> np.ndarray:
-    """The state of a PCG64 generator as six 64-bit words."""
-    state = rng.bit_generator.state
-    inner = state["state"]
-    words = [*divmod(inner["state"], _WORD), *divmod(inner["inc"], _WORD)]
-    return np.array([*words, state["has_uint32"], state["uinteger"]], dtype=np.uint64)
-
-
-def _unpack_generator(packed: np.ndarray) -> dict[str, object]:
-    words = [int(word) for word in packed]
-    return {
-        "bit_generator": "PCG64",
-        "state": {"state": words[0] * _WORD + words[1], "inc": words[2] * _WORD + words[3]},
-        "has_uint32": words[4],
-        "uinteger": words[5],
-    }

@@ -32,6 +32,30 @@ def apply_function(code: int, value: float) -> float:
     return value
 
 
+@kernel()
+def apply_derivative(code: int, value: float) -> float:
+    """f'(x) for the function with that code; 0 where it has none.
+
+    Mutates: nothing. Allocates: nothing.
+    """
+    if code == ABS:
+        return (1.0 if value > 0.0 else 0.0) - (1.0 if value < 0.0 else 0.0)
+    if code == SIN:
+        return math.cos(value)
+    if code == COS:
+        return -math.sin(value)
+    if code == TANH:
+        return 1.0 - math.tanh(value) ** 2
+    if code == SIGN:
+        return 0.0
+    if code == EXP:
+        return math.exp(value) if value < 709.0 else math.inf
+    if code == SQRT_ABS:
+        root = math.sqrt(abs(value))
+        return math.copysign(0.5 / root, value) if root > 0.0 else 0.0
+    return 1.0
+
+
 @kernel(entry=True)
 def fill_function(code: int, source: Float1D, target: Float1D) -> None:
     """target[k] = f(source[k]).

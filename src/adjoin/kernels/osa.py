@@ -29,7 +29,7 @@ from adjoin.kernels.draw import draw_categorical, draw_inverse_gamma
 from adjoin.kernels.gram import place_term, take_slot
 from adjoin.kernels.linalg import factorise, solve_transposed, solve_upper
 from adjoin.kernels.moves import propose
-from adjoin.kernels.prior import log_prior_structure
+from adjoin.kernels.record import has_room, record
 from adjoin.kernels.state import (
     ACCEPTED,
     APPEND,
@@ -187,6 +187,7 @@ def apply_edit(chain: Chain, edit: int, index: int, degree: int, key: int, work:
         last = chain.tally[0] - 1
         chain.tally[0] = last
         chain.degree[index], chain.key[index] = chain.degree[last], chain.key[last]
+        chain.theta[index] = chain.theta[last]
         for i in range(chain.atom.shape[1]):
             chain.atom[index, i] = chain.atom[last, i]
             chain.atom[last, i] = -1
@@ -298,43 +299,12 @@ def step_variances(
 
 
 @kernel()
-def record(
-    chain: Chain, rules: Rules, data: Regression, trace: Trace, error: float, is_new: bool
-) -> None:
-    """Write the present state into the trace.
-
-    Mutates: trace. Allocates: nothing.
-    """
-    n, row = chain.tally[0], trace.cursor[0]
-    trace.n_terms[row] = n
-    trace.is_new[row] = 1 if is_new else 0
-    noise = chain.variance[0]
-    trace.scalar[row, 0] = noise
-    trace.scalar[row, 1] = chain.variance[1]
-    trace.scalar[row, 2] = -0.5 * (data.n_rows * math.log(2.0 * math.pi * noise) + error / noise)
-    trace.scalar[row, 3] = log_prior_structure(rules.prior, chain, rules.moves.n_fixed)
-    for i in range(n):
-        trace.theta[trace.cursor[1] + i] = chain.theta[i]
-        if is_new:
-            trace.key[trace.cursor[2] + i] = chain.key[i]
-    trace.cursor[0] += 1
-    trace.cursor[1] += n
-    if is_new:
-        trace.cursor[2] += n
-
-
-@kernel()
-def has_room(table: GramTable, trace: Trace, capacity: int) -> bool:
-    """Whether one more sample fits into the table and the trace, whatever it is.
+def log_likelihood(n_rows: int, error: float, noise: float) -> float:
+    r""":math:`-\tfrac12 (n \log 2πσ² + ‖y - Φθ‖²/σ²)`; `noise` is σ².
 
     Mutates: nothing. Allocates: nothing.
     """
-    return (
-        table.size[0] < table.key.shape[0]
-        and trace.cursor[0] < trace.n_terms.shape[0]
-        and trace.cursor[1] + capacity <= trace.theta.shape[0]
-        and trace.cursor[2] + capacity <= trace.key.shape[0]
-    )
+    return -0.5 * (n_rows * math.log(2.0 * math.pi * noise) + error / noise)
 
 
 @kernel(entry=True)
@@ -369,7 +339,11 @@ def run_osa(
     if math.isnan(log_evidence):
         return -1
     n_drawn, is_new = 0, True
-    while n_drawn < n_samples and has_room(table, trace, chain.key.shape[0]):
+    while (
+        n_drawn < n_samples
+        and table.size[0] < table.key.shape[0]
+        and has_room(trace, chain.key.shape[0])
+    ):
         log_evidence, is_changed = step_structure(
             rng, chain, rules, data, table, work, trace, log_evidence
         )
@@ -380,7 +354,8 @@ def run_osa(
         chain.tally[1] += 1
         n_drawn += 1
         if chain.tally[1] % rules.target.thin == 0:
-            record(chain, rules, data, trace, error, is_new)
+            log_lik = log_likelihood(data.n_rows, error, chain.variance[0])
+            record(chain, rules.prior, rules.moves, trace, log_lik, 0.0, is_new)
             is_new = False
     for i in range(chain.tally[0]):
         table.used[work.current.slot[i]] = chain.tally[1]

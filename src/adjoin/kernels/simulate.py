@@ -61,6 +61,31 @@ def fill_block(program: Program, known: Float2D, start: int, stop: int, work: Fl
 
 
 @kernel()
+def run_linear_block(
+    program: Program, data: Recursion, mode: int, start: int, stop: int, work: Float2D
+) -> int:
+    """As `run_block`, where no term has more than one fed-back atom and none is in a function.
+
+    Mutates: data.back, data.predicted. Allocates: nothing.
+    """
+    theta, first, back = program.theta, program.back_offset[0], data.back
+    linear, linear_mixed = np.uintp(program.group[1]), np.uintp(program.group[2])
+    higher, drive = np.uintp(program.group[3]), work[work.shape[0] - 1]
+    for k in range(start, stop):
+        i = np.uintp(k - start)
+        total = drive[i]
+        for j in range(linear, linear_mixed):
+            total += theta[j] * back[np.uintp(k + first[j])]
+        for j in range(linear_mixed, higher):
+            total += work[j, i] * back[np.uintp(k + first[j])]
+        if not abs(total) <= LIMIT:
+            return k
+        data.predicted[k] = total
+        back[k] = total if mode == FREE_RUN else data.measured[k] - total
+    return -1
+
+
+@kernel()
 def run_block(
     program: Program, data: Recursion, mode: int, start: int, stop: int, work: Float2D
 ) -> int:
@@ -71,7 +96,10 @@ def run_block(
     Mutates: data.back, data.predicted. Allocates: nothing.
     """
     theta, offset, group = program.theta, program.back_offset, program.group
-    function, back, n_samples = program.back_function, data.back, data.predicted.shape[0]
+    if group[3] == theta.shape[0] and program.back_function.shape[0] == 1:
+        return run_linear_block(program, data, mode, start, stop, work)
+    function, scale = program.back_function, program.back_scale
+    back, n_samples = data.back, data.predicted.shape[0]
     first, second, third = offset[0], offset[1], offset[2]
     linear, linear_mixed, square = np.uintp(group[1]), np.uintp(group[2]), np.uintp(group[3])
     square_mixed, cubic, cubic_mixed = np.uintp(group[4]), np.uintp(group[5]), np.uintp(group[6])
@@ -108,7 +136,7 @@ def run_block(
         fed_back = total if mode == FREE_RUN else data.measured[k] - total
         back[k] = fed_back
         for row in range(1, function.shape[0]):
-            back[row * n_samples + k] = apply_function(function[row], fed_back)
+            back[row * n_samples + k] = apply_function(function[row], scale[row] * fed_back)
     return -1
 
 

@@ -63,7 +63,8 @@ class Program(NamedTuple):
     ``group`` : (2 * D + 2,) ends of the groups: terms without fed-back atoms are
     ``group[0]`` up to ``group[1]``; with d of them, the pure are ``group[2d - 1]`` up to
     ``group[2d]`` and the mixed ``group[2d]`` up to ``group[2d + 1]``.
-    ``back_function`` : (n_back_rows,) function code of each fed-back row.
+    ``back_function``, ``back_scale`` : (n_back_rows,) each fed-back row is the function with this
+    code of the fed-back series times this scale.
     """
 
     theta: Float1D
@@ -73,6 +74,7 @@ class Program(NamedTuple):
     back_offset: Int2D
     group: Int1D
     back_function: Int1D
+    back_scale: Float1D
 
 
 class Recursion(NamedTuple):
@@ -299,7 +301,7 @@ class Trace(NamedTuple):
     A *segment* is a run of records with the same terms in the same order.
 
     ``n_terms``, ``is_new`` : (n_records,) number of terms; 1 where a segment begins.
-    ``scalar`` : (n_records, 4) σ², σ_θ², log likelihood, log prior of the structure.
+    ``scalar`` : (n_records, 5) σ², σ_θ², log likelihood, log prior of the structure, distance.
     ``theta`` : coefficients of all records end to end. ``key`` : terms of all segments end to end.
     ``cursor`` : (3,) how much of records, ``theta`` and ``key`` is written.
     ``move`` : (9, 3) moves proposed, possible and accepted. ``trouble`` : (3,) proposals refused
@@ -314,3 +316,169 @@ class Trace(NamedTuple):
     cursor: Int1D
     move: Int2D
     trouble: Int1D
+
+
+class FreeRun(NamedTuple):
+    """Free runs of any structure: one `Program` that is filled anew for each, and its series.
+
+    ``back_row`` : (n_atoms,) the fed-back row that an atom of the output reads; -1 for the others.
+    ``program`` : with room for every structure. ``order`` : (capacity,) which term of the structure
+    lies at each place of the program.
+    ``data`` : seeded with the measured output. ``gain`` : (capacity + 1, BLOCK).
+    ``max_lag`` : the largest lag of an atom of the output.
+    """
+
+    back_row: Int1D
+    program: Program
+    order: Int1D
+    data: Recursion
+    gain: Float2D
+    max_lag: int
+
+
+class Linearised(NamedTuple):
+    """Workspace of a free-run least-squares fit.
+
+    ``slope`` : (max_lag + BLOCK, capacity) ∂y(k)/∂θ_j of a block, after the lags before it.
+    ``column`` : (capacity, BLOCK) the terms' values, then their slopes.
+    ``feedback`` : (max_lag + 1, BLOCK) ∂f(k)/∂y(k - l), one row for each lag that occurs; ``lag``
+    and ``slot`` : (max_lag + 1,) the lag of each row, and the row of each lag.
+    ``product``, ``known`` : (BLOCK,) parts of one term.
+    ``normal``, ``factor`` : (capacity, capacity) JᵀJ with its diagonal taken out, and its factor.
+    ``gradient``, ``length``, ``step``, ``trial`` : (capacity,) Jᵀr, the roots of the diagonal, and
+    steps under way.
+    """
+
+    slope: Float2D
+    column: Float2D
+    feedback: Float2D
+    lag: Int1D
+    slot: Int1D
+    product: Float1D
+    known: Float1D
+    normal: Float2D
+    factor: Float2D
+    gradient: Float1D
+    length: Float1D
+    step: Float1D
+    trial: Float1D
+
+
+class FitTable(NamedTuple):
+    """Free-run fits by structure; a cache, and a pure function of the structure and the data.
+
+    ``bucket`` : (2^b,) hash of a structure to its entry, -1 where empty.
+    ``n_terms``, ``first_key``, ``first_value`` : (n_entries,) where an entry lies in the pools: its
+    keys, ascending, and the order of its values; then coefficients, lengths, and the rows of the
+    upper factor.
+    ``scalar`` : (n_entries, 3) squared error at the optimum, the error that was foreseen when it
+    was highest, and the log determinant of the factor.
+    ``key``, ``value`` : the pools. ``size`` : (3,) how much of entries and pools is taken.
+    ``sorted`` : (capacity,) keys of a structure in ascending order; ``place`` : (capacity,) where
+    each of them is in the structure.
+    """
+
+    bucket: Int1D
+    n_terms: Int1D
+    first_key: Int1D
+    first_value: Int1D
+    scalar: Float2D
+    key: Int1D
+    value: Float1D
+    size: Int1D
+    sorted: Int1D
+    place: Int1D
+
+
+class FitWork(NamedTuple):
+    """Everything a free-run fit needs: one-step products, free runs, slopes, and the fits so far.
+
+    ``scratch`` : one `Chain`, the structure under way with its terms by ascending key.
+    """
+
+    work: Work
+    table: GramTable
+    run: FreeRun
+    linear: Linearised
+    fits: FitTable
+    scratch: Chain
+
+
+# What a call of the ladder's kernel does, see `run_abc`.
+RECORD = 0
+ANNEAL = 1
+DESCEND = 2
+POLISH = 3
+PROPOSE = 4
+
+# What became of proposals; entries of `Ladder.saved`.
+IMPOSSIBLE_MOVES = 0
+REFUSED_UNGUIDED = 1
+REFUSED_BY_RATIO = 2
+SIMULATIONS = 3
+COMPLETE = 4
+STEPS = 5
+FITS = 6
+PROPOSALS = 7
+N_SAVED = 8
+
+
+class Ladder(NamedTuple):
+    """The rungs of one chain, coldest first, each with its state and its proposal.
+
+    ``state``, ``proposed`` : as `Chain`, every array with the rung as its first axis.
+    ``best``, ``champion`` : one `Chain` each: the smallest distance met, the best fit met.
+    ``tolerance``, ``distance``, ``width`` : (n_rungs,) ε, d, and the width of the random walk.
+    ``level`` : (1,) squared error above which no rung is guided.
+    ``error`` : (n_rungs,) squared error of each state. ``pending`` : (n_rungs, 3) of a proposal:
+    whether it is to be simulated, its move, whether it is guided. ``ratio`` : (n_rungs, 2) the log
+    ratio of prior and proposal so far, and the logarithm of the uniform that decides.
+    ``tally`` : (n_rungs,) random-walk steps since the widths last began to adapt.
+    ``move`` : (n_rungs, 9, 3) moves proposed, possible, accepted; ``guided`` : (n_rungs, 2) guided
+    proposals and those accepted; ``swap`` : (n_rungs, 2) exchanges with the next rung, tried and
+    made. ``saved`` : see the codes above.
+    ``record`` : (3,) smallest distance; score and squared error of the champion.
+    ``cold`` : distances of the coldest rung in this stage. ``cursor`` : (1,) how many there are.
+    """
+
+    state: Chain
+    proposed: Chain
+    best: Chain
+    champion: Chain
+    tolerance: Float1D
+    distance: Float1D
+    width: Float1D
+    level: Float1D
+    error: Float1D
+    pending: Int2D
+    ratio: Float2D
+    tally: Int1D
+    move: Int2D
+    guided: Int2D
+    swap: Int2D
+    saved: Int1D
+    record: Float1D
+    cold: Float1D
+    cursor: Int1D
+
+
+class AbcTarget(NamedTuple):
+    """What the ladder samples, and how it proposes.
+
+    ``coefficient`` : σ_θ². ``birth_sd`` : σ_u. ``acceptance`` : what the widths aim at.
+    ``guided`` : probability of a guided proposal. ``reach`` : by how much the ellipsoid of a guided
+    proposal exceeds the linearised tolerance. ``unit`` : squared error per unit of distance.
+    ``is_squared`` : whether the distance is a squared error. ``n_rows`` : samples it is of.
+    ``swap_interval``, ``thin`` : in samples.
+    """
+
+    coefficient: float
+    birth_sd: float
+    acceptance: float
+    guided: float
+    reach: float
+    unit: float
+    is_squared: bool
+    n_rows: int
+    swap_interval: int
+    thin: int

@@ -1,0 +1,341 @@
+"""A chain of the free-run engine: calibration, annealing, and then a frozen ladder.
+
+Receives an `AbcEngine` and a generator; runs ``kernels/abc.py`` on its own workspace, and gives the
+trace of the coldest rung.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adjoin.engines.free_run_work import make_fit_work, make_free_run, make_ladder
+from adjoin.engines.workspace import pack_generator, write_terms
+from adjoin.errors import AdjoinError
+from adjoin.kernels.abc import decide_all, run_abc
+from adjoin.kernels.state import (
+    ANNEAL,
+    DESCEND,
+    POLISH,
+    PROPOSALS,
+    PROPOSE,
+    RECORD,
+    AbcTarget,
+    Chain,
+    Float1D,
+    Trace,
+)
+from adjoin.signals import Scaling
+from adjoin.traces import ChainTrace, LadderTrace, TraceLog, make_buffer
+
+if TYPE_CHECKING:
+    from adjoin.engines.abc import AbcEngine
+
+Distance = Callable[[Float1D, Float1D], float]
+"""Of one record: simulated and measured output, in the user's units, seeding samples left out."""
+
+_POLISHES = 5  # in calibration, with as many greedy descents between
+_LEAST_EXCESS = 1e-3  # of the coldest tolerance over the floor: else there is no ladder above it
+
+
+class AbcChain:
+    """One chain: its ladder, its generator, and the caches it works with."""
+
+    def __init__(self, engine: AbcEngine, rng: np.random.Generator) -> None:
+        self.engine, self.rng = engine, rng
+        capacity, degree, rungs = engine.capacity, engine.encoding.max_degree, engine.ladder.rungs
+        self.ladder = make_ladder(capacity, degree, rungs, engine.n_annealing + 1)
+        self.ladder.width[:] = engine.ladder.width
+        self.ladder.state.variance[:, 1] = engine.target.coefficient
+        scaling = engine.scaling or Scaling.identity(engine.data.names)
+        run = make_free_run(engine.data, engine.encoding, engine.regression, scaling, capacity)
+        self.own = make_fit_work(run, capacity, degree, engine.table_bytes)
+        self.buffer: Trace = make_buffer(capacity)
+        self.log = TraceLog(engine.encoding)
+        self.stage = -1  # not calibrated; then stages that are over
+        self.hottest = math.inf
+        self.history: list[tuple[Float1D, float]] = []
+        self.reason = "annealing has not ended"
+        self.n_start = 0
+        n_series = len(engine.regression.target) if engine.distance is not None else 0
+        self._series = np.zeros((rungs, n_series))
+        self._error = np.zeros(rungs)
+
+    @property
+    def n_drawn(self) -> int:
+        """How many samples were drawn since the chain began."""
+        return int(self.ladder.state.tally[0, 1])
+
+    @property
+    def n_samples(self) -> int:
+        """How many samples this object has drawn."""
+        return self.n_drawn - self.n_start
+
+    @property
+    def n_terms(self) -> int:
+        """The present number of terms of the coldest rung."""
+        return int(self.ladder.state.tally[0, 0])
+
+    @property
+    def acceptance(self) -> float:
+        """The share of structure moves that the coldest rung accepted."""
+        move = self.ladder.move[0, 1:]
+        return float(move[:, 2].sum() / max(move[:, 0].sum(), 1))
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether annealing is over."""
+        return self.stage == self.engine.ladder.stages
+
+    @property
+    def floor(self) -> float:
+        """The smallest distance met so far."""
+        known = [self.ladder.record[0], self.ladder.distance.min()]
+        if self.engine.is_guided:
+            known.append(self.ladder.record[2] / self.engine.target.unit)
+        return float(min(known))
+
+    def advance(self, n_samples: int) -> None:
+        """Draw so many samples more, after calibration, through the stages of annealing."""
+        settings = self.engine.ladder
+        if self.stage < 0:
+            self._calibrate()
+        while n_samples > 0:
+            n_block = n_samples
+            if not self.is_frozen:
+                end = self.engine.n_annealing * (self.stage + 1) // settings.stages
+                n_block = min(n_samples, end - self.n_drawn)
+            before = self.n_drawn
+            self.run(RECORD if self.is_frozen else ANNEAL, n_block)
+            n_samples -= self.n_drawn - before
+            if not self.is_frozen and self.n_drawn == end:
+                self._end_stage()
+
+    def run(self, mode: int, n_samples: int) -> None:
+        """Run the kernel in one of its modes; see `kernels.abc.run_abc`."""
+        engine = self.engine
+        if engine.distance is not None and n_samples:
+            self._run_by_distance(mode, n_samples)
+            return
+        while True:
+            n_samples -= self._call(engine.target, mode, n_samples)
+            if n_samples <= 0:
+                return
+            self.log.drain(self.buffer)
+
+    def _call(self, target: AbcTarget, mode: int, n_samples: int) -> int:
+        engine = self.engine
+        # Calibration is by the paper's proposals: there is no tolerance yet to be guided by.
+        target = target._replace(guided=0.0) if mode == DESCEND else target
+        return run_abc(
+            self.rng,
+            engine.prior_table,
+            engine.move_table,
+            target,
+            engine.regression,
+            self.ladder,
+            self.own,
+            self.buffer,
+            self._series,
+            self._error,
+            mode,
+            n_samples,
+        )
+
+    def _run_by_distance(self, mode: int, n_samples: int) -> None:
+        """As `run`, with the user's distance between proposal and decision."""
+        engine, found = self.engine, np.empty(self.engine.ladder.rungs)
+        if mode == POLISH:
+            return
+        for _ in range(n_samples):
+            if not self._call(engine.target, PROPOSE, 1):
+                self.log.drain(self.buffer)
+                self._call(engine.target, PROPOSE, 1)
+            for c in range(len(found)):
+                found[c] = math.inf
+                if self.ladder.pending[c, 0] and self._error[c] < math.inf:
+                    found[c] = self._distance(self._series[c])
+            decide_all(
+                engine.prior_table,
+                engine.move_table,
+                engine.target,
+                self.ladder,
+                self.buffer,
+                found,
+                self._error,
+                mode,
+            )
+
+    def _distance(self, simulated: Float1D) -> float:
+        """The user's distance in the user's units, averaged over records by their length."""
+        engine = self.engine
+        assert engine.distance is not None
+        scaling = engine.scaling or Scaling.identity(engine.data.names)
+        offset, scale = float(scaling.offset[-1]), float(scaling.scale[-1])
+        total = 0.0
+        for first, stop in zip(self.own.run.data.first, self.own.run.data.stop, strict=True):
+            measured = engine.regression.target[first:stop] * scale + offset
+            try:
+                value = float(engine.distance(simulated[first:stop] * scale + offset, measured))
+            except Exception as error:
+                raise AdjoinError(
+                    f"the distance function failed ({type(error).__name__}: {error}); it must take"
+                    " two arrays, simulated and measured, and return a number"
+                ) from error
+            total += value * (stop - first)
+        total /= engine.regression.n_rows
+        return total if math.isfinite(total) else math.inf
+
+    def _calibrate(self) -> None:
+        """Greedy descents of random structures, one per rung, polished; then the first ladder."""
+        engine, ladder = self.engine, self.ladder
+        fixed = engine.alphabet.fixed.terms
+        for c in range(engine.ladder.rungs):
+            drawn = engine.prior.draw_structure(self.rng, engine.encoding, engine.prior_table)
+            terms = [*fixed, *(term for term in drawn if term not in fixed)]
+            write_terms(as_rung(ladder.state, c), engine.encoding, terms[: engine.capacity])
+        rest = engine.regression.target_norm**2
+        self.hottest = rest / engine.target.unit
+        if engine.distance is not None:
+            self.hottest = self._distance(np.zeros_like(engine.regression.target))
+        ladder.error[:], ladder.distance[:] = rest, self.hottest
+        ladder.tolerance[:] = self.hottest
+        n_descent = max(engine.ladder.descent // _POLISHES, 1)
+        for _ in range(_POLISHES):
+            self.run(DESCEND, n_descent)
+            self.run(POLISH, 1)
+        ladder.tally[:] = 0
+        wanted = engine.ladder.tolerance
+        if not self.floor < self.hottest and (wanted is None or self.hottest > wanted):
+            raise AdjoinError(
+                f"none of {ladder.saved[PROPOSALS]:,} models came nearer to the measured output"
+                " than no model at all: every free run diverged or went astray. Check that input"
+                " and output belong together and are in order; let signals be scaled (scale=True);"
+                " lower max_degree; or start with objective='osa'"
+            )
+        self.stage = 0
+        self._respace(max(engine.ladder.cold_margin * self.floor, wanted or 0.0))
+
+    def _end_stage(self) -> None:
+        """Tighten the ladder, and after the last stage freeze it."""
+        settings, ladder = self.engine.ladder, self.ladder
+        self.stage += 1
+        visited = ladder.cold[: ladder.cursor[0]]
+        quantile = float(np.quantile(visited, settings.quantile))
+        coldest = min(quantile, float(ladder.tolerance[0]))
+        reason = f"the {settings.quantile:g} quantile of the distances in the last of"
+        self.reason = f"{reason} {settings.stages} stages"
+        if settings.tolerance is not None:
+            coldest = settings.tolerance if self.is_frozen else max(coldest, settings.tolerance)
+            self.reason = "the tolerance that was asked for"
+            if self.is_frozen and self.floor > settings.tolerance:
+                raise AdjoinError(
+                    f"the tolerance {settings.tolerance:g} cannot be met: the smallest distance"
+                    f" found is {self.floor:.4g}. Raise the tolerance, or leave it to the rule;"
+                    " draw more samples; or allow a richer model (expected_terms, max_lag,"
+                    " max_degree)"
+                )
+        elif self.engine.is_guided and math.isfinite(ladder.record[2]):
+            n_terms = int(ladder.champion.tally[0])
+            margin = settings.kappa * (n_terms + 2) / self.engine.regression.n_rows
+            coldest = float(ladder.record[2]) / self.engine.target.unit * (1.0 + margin)
+            self.reason = (
+                f"the squared error of the best structure fitted, of {n_terms} terms, and"
+                f" {100 * margin:.3g} % more"
+            )
+        self._respace(coldest)
+        if self.is_frozen:
+            for counter in (ladder.move, ladder.guided, ladder.swap):
+                counter[:] = 0
+
+    def _respace(self, coldest: float) -> None:
+        """Place the ladder above the floor, and give each rung a state that satisfies it."""
+        engine, ladder = self.engine, self.ladder
+        lowest = min(self.floor, (1.0 - _LEAST_EXCESS) * coldest)
+        ladder.tolerance[:] = engine.ladder.spaced(lowest, coldest, self.hottest)
+        self.history.append((ladder.tolerance.copy(), self.floor))
+        # Above, free runs are found without a guide, and every structure would have to be fitted.
+        level = float(ladder.tolerance[(engine.ladder.rungs - 1) // 2]) * engine.target.unit
+        if level > ladder.level[0]:  # what was given up may have a chance now
+            self.own.fits.size[:] = 0
+            self.own.fits.bucket[:] = -1
+        ladder.level[0] = level
+        self._reassign()
+        ladder.tally[:] = 0
+        ladder.cursor[:] = 0
+
+    def _reassign(self) -> None:
+        """Give rungs beyond their tolerance the farthest known state within it."""
+        ladder, unit = self.ladder, self.engine.target.unit
+        known = [(d, e, _copied(as_rung(ladder.state, c))) for c, (d, e) in self._places()]
+        if math.isfinite(ladder.record[0]):
+            error = ladder.record[0] * unit
+            known.append((float(ladder.record[0]), float(error), _copied(ladder.best)))
+        if self.engine.is_guided and math.isfinite(ladder.record[2]):
+            error = float(ladder.record[2])
+            known.append((error / unit, error, _copied(ladder.champion)))
+        for c, (distance, _) in self._places():
+            if distance <= ladder.tolerance[c]:
+                continue
+            within = [place for place in known if place[0] <= ladder.tolerance[c]]
+            ladder.distance[c], ladder.error[c], found = max(within, key=lambda place: place[0])
+            state, n_drawn = as_rung(ladder.state, c), ladder.state.tally[c, 1]
+            for name in ("atom", "degree", "key", "theta", "tally"):
+                getattr(state, name)[:] = getattr(found, name)
+            state.tally[1] = n_drawn
+
+    def _places(self) -> list[tuple[int, tuple[float, float]]]:
+        """Distance and squared error of every rung."""
+        pairs = zip(self.ladder.distance.tolist(), self.ladder.error.tolist(), strict=True)
+        return list(enumerate(pairs))
+
+    def pack(self) -> dict[str, np.ndarray]:
+        """Everything needed to continue, as plain arrays."""
+        packed = {name: values.copy() for name, values in state_arrays(self).items()}
+        packed["generator"] = pack_generator(self.rng)
+        packed["stage"], packed["hottest"] = np.array([self.stage]), np.array([self.hottest])
+        rungs = self.engine.ladder.rungs
+        packed["tolerances"] = np.array([row for row, _ in self.history]).reshape(-1, rungs)
+        packed["floors"] = np.array([floor for _, floor in self.history])
+        packed["reason"] = np.frombuffer(self.reason.encode(), dtype=np.uint8)
+        return packed
+
+    def finish(self) -> ChainTrace:
+        """What the chain recorded."""
+        ladder = self.ladder
+        self.buffer.move[:] = ladder.move[0]
+        trace = LadderTrace(
+            distance=np.empty(0),
+            tolerance=np.array([row for row, _ in self.history]),
+            floor=np.array([floor for _, floor in self.history]),
+            width=ladder.width.copy(),
+            move=ladder.move.copy(),
+            guided=ladder.guided.copy(),
+            swap=ladder.swap.copy(),
+            saved=ladder.saved.copy(),
+            reason=self.reason,
+        )
+        return self.log.finish(self.buffer, self.n_samples, trace)
+
+
+def as_rung(states: Chain, c: int) -> Chain:
+    """The state of one rung, as views."""
+    return Chain(**{name: values[c] for name, values in states._asdict().items()})
+
+
+def _copied(state: Chain) -> Chain:
+    return Chain(**{name: values.copy() for name, values in state._asdict().items()})
+
+
+def state_arrays(chain: AbcChain) -> dict[str, np.ndarray]:
+    """Every array that makes up the state of a chain, by name."""
+    found = {"trouble": chain.buffer.trouble}
+    for name, value in chain.ladder._asdict().items():
+        if isinstance(value, Chain):
+            found |= {f"{name}_{part}": values for part, values in value._asdict().items()}
+        else:
+            found[name] = value
+    return found

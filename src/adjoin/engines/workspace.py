@@ -1,0 +1,106 @@
+"""Empty tables and scratch for the kernels, and generators as plain words; for all engines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from adjoin.grammar.encoding import Encoding
+from adjoin.grammar.terms import Term
+from adjoin.kernels.gram import ROWS
+from adjoin.kernels.state import Chain, Fit, GramTable, Work
+
+MAX_TERMS = 256
+"""More terms than any posterior here has had; the chain counts when it is turned away by it."""
+
+
+def make_chain(capacity: int, max_degree: int, *rungs: int) -> Chain:
+    """An empty state with room for so many terms; with `rungs`, one for each."""
+    return Chain(
+        atom=np.full((*rungs, capacity, max_degree), -1, dtype=np.int64),
+        degree=np.zeros((*rungs, capacity), dtype=np.int64),
+        key=np.zeros((*rungs, capacity), dtype=np.int64),
+        theta=np.zeros((*rungs, capacity)),
+        variance=np.ones((*rungs, 2)),
+        tally=np.zeros((*rungs, 2), dtype=np.int64),
+    )
+
+
+def write_terms(state: Chain, encoding: Encoding, terms: Sequence[Term]) -> None:
+    """Put terms into an empty state."""
+    for i, term in enumerate(terms):
+        state.atom[i, : len(term)] = [encoding.number[atom] for atom in term]
+        state.degree[i] = len(term)
+        state.key[i] = encoding.key(term)
+    state.tally[0] = len(terms)
+
+
+def make_table(capacity: int, max_degree: int) -> GramTable:
+    """An empty table of inner products."""
+    n_buckets = 1 << (2 * capacity).bit_length()
+    return GramTable(
+        key=np.zeros(capacity, dtype=np.int64),
+        degree=np.zeros(capacity, dtype=np.int64),
+        atom=np.zeros((capacity, max_degree), dtype=np.int64),
+        norm=np.zeros(capacity),
+        target=np.zeros(capacity),
+        # Not touched before a slot is taken, so the pages of an empty table cost no memory.
+        correlation=np.empty((capacity, capacity)),
+        used=np.zeros(capacity, dtype=np.int64),
+        bucket=np.full(n_buckets, -1, dtype=np.int64),
+        size=np.zeros(1, dtype=np.int64),
+    )
+
+
+def make_work(capacity: int, max_degree: int) -> Work:
+    """The scratch of a chain."""
+
+    def fit() -> Fit:
+        # One cache line more than a power of two, or all rows would compete for the same lines.
+        width = capacity + 8
+        return Fit(
+            slot=np.zeros(capacity, dtype=np.int64),
+            norm=np.zeros(capacity),
+            target=np.zeros(capacity),
+            correlation=np.zeros((capacity, width)),
+            shrink=np.zeros(capacity),
+            spread=np.zeros(capacity),
+            factor=np.zeros((capacity, width)),
+            projection=np.zeros(capacity),
+        )
+
+    return Work(
+        current=fit(),
+        proposed=fit(),
+        atom=np.zeros(max_degree, dtype=np.int64),
+        reduced=np.zeros(max_degree, dtype=np.int64),
+        weight=np.zeros(max_degree),
+        missing=np.zeros(capacity, dtype=np.int64),
+        column=np.zeros(ROWS),
+        other=np.zeros(ROWS),
+        product=np.zeros(capacity),
+        normal=np.zeros(capacity),
+    )
+
+
+_WORD = 2**64
+
+
+def pack_generator(rng: np.random.Generator) -> np.ndarray:
+    """The state of a PCG64 generator as six 64-bit words."""
+    state = rng.bit_generator.state
+    inner = state["state"]
+    words = [*divmod(inner["state"], _WORD), *divmod(inner["inc"], _WORD)]
+    return np.array([*words, state["has_uint32"], state["uinteger"]], dtype=np.uint64)
+
+
+def unpack_generator(packed: np.ndarray) -> dict[str, object]:
+    """The state that `pack_generator` packed."""
+    words = [int(word) for word in packed]
+    return {
+        "bit_generator": "PCG64",
+        "state": {"state": words[0] * _WORD + words[1], "inc": words[2] * _WORD + words[3]},
+        "has_uint32": words[4],
+        "uinteger": words[5],
+    }

@@ -1,0 +1,191 @@
+r"""How a free run answers to its coefficients: the linearised least-squares problem.
+
+.. math::
+    \frac{∂\hat y(k)}{∂θ_j} = φ_j(k) + \sum_l A_l(k) \frac{∂\hat y(k-l)}{∂θ_j}, \qquad
+    A_l(k) = \frac{∂f(k)}{∂\hat y(k-l)}
+
+with φ_j the term's value on the simulated output. It goes block by block with the free run: the
+values and the A_l over a whole block, then the recursion, all coefficients at once.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from adjoin.kernels._jit import kernel
+from adjoin.kernels.free_run import first_terms
+from adjoin.kernels.functions import apply_derivative
+from adjoin.kernels.gram import dot
+from adjoin.kernels.simulate import BLOCK, fill_block, run_block
+from adjoin.kernels.state import FREE_RUN, Float1D, FreeRun, Linearised
+
+
+@kernel()
+def fill_known(run: FreeRun, place: int, start: int, width: int, known: Float1D) -> None:
+    """The product of the known atoms of one term over a block.
+
+    Mutates: known. Allocates: nothing.
+    """
+    program = run.program
+    for k in range(width):
+        known[k] = 1.0
+    for a in range(program.known_start[place], program.known_start[place + 1]):
+        row, shift = run.data.known[program.known_row[a]], start - program.known_lag[a]
+        for k in range(width):
+            known[k] *= row[np.uintp(k + shift)]
+
+
+@kernel()
+def multiply_back(
+    run: FreeRun, place: int, n_back: int, but: int, start: int, width: int, product: Float1D
+) -> None:
+    """Multiply by the fed-back atoms of one term over a block, all but one of them.
+
+    Mutates: product. Allocates: nothing.
+    """
+    for a in range(n_back):
+        if a != but:
+            shift = start + run.program.back_offset[a, place]
+            for k in range(width):
+                product[k] *= run.data.back[np.uintp(k + shift)]
+
+
+@kernel()
+def find_lag(run: FreeRun, place: int, a: int) -> tuple[int, int]:
+    """The fed-back row and the lag of one atom of the program.
+
+    Mutates: nothing. Allocates: nothing.
+    """
+    offset, n_samples = run.program.back_offset[a, place], run.data.predicted.shape[0]
+    row = (offset + run.max_lag) // n_samples
+    return row, row * n_samples - offset
+
+
+@kernel()
+def mark_lags(n: int, run: FreeRun, linear: Linearised) -> int:
+    """List the lags of the output that the program reads, ascending; how many there are.
+
+    Mutates: linear. Allocates: nothing.
+    """
+    for lag in range(run.max_lag + 1):
+        linear.slot[lag] = -1
+    n_back = 0
+    for place in range(n):
+        while place >= run.program.group[2 * n_back + 1]:
+            n_back += 1
+        for a in range(n_back):
+            _, lag = find_lag(run, place, a)
+            linear.slot[lag] = 0
+    n_lags = 0
+    for lag in range(run.max_lag + 1):
+        if linear.slot[lag] == 0:
+            linear.slot[lag] = n_lags
+            linear.lag[n_lags] = lag
+            n_lags += 1
+    return n_lags
+
+
+@kernel()
+def fill_slopes(
+    n: int, n_lags: int, run: FreeRun, start: int, width: int, linear: Linearised
+) -> None:
+    """φ_j and A_l of all terms over a block.
+
+    Mutates: linear. Allocates: nothing.
+    """
+    program, product, back = run.program, linear.product, run.data.back
+    for i in range(n_lags):
+        for k in range(width):
+            linear.feedback[i, k] = 0.0
+    n_back = 0
+    for place in range(n):
+        while place >= program.group[2 * n_back + 1]:
+            n_back += 1
+        column = linear.column[place]
+        fill_known(run, place, start, width, linear.known)
+        for k in range(width):
+            column[k] = linear.known[k]
+        multiply_back(run, place, n_back, -1, start, width, column)
+        for a in range(n_back):
+            row, lag = find_lag(run, place, a)
+            for k in range(width):
+                product[k] = program.theta[place] * linear.known[k]
+            multiply_back(run, place, n_back, a, start, width, product)
+            if row > 0:
+                code, scale = program.back_function[row], program.back_scale[row]
+                for k in range(width):
+                    product[k] *= scale * apply_derivative(code, scale * back[start + k - lag])
+            feedback = linear.feedback[linear.slot[lag]]
+            for k in range(width):
+                feedback[k] += product[k]
+
+
+@kernel()
+def run_slopes(n: int, n_lags: int, max_lag: int, width: int, linear: Linearised) -> None:
+    """The recursion of the slopes over a block, from φ to ∂y/∂θ in ``linear.column``.
+
+    Mutates: linear. Allocates: nothing.
+    """
+    slope, column = linear.slope, linear.column
+    for k in range(width):
+        row = slope[max_lag + k]
+        for j in range(n):
+            row[j] = column[j, k]
+        for i in range(n_lags):
+            factor, past = linear.feedback[i, k], slope[max_lag + k - linear.lag[i]]
+            for j in range(n):
+                row[j] += factor * past[j]
+        for j in range(n):
+            column[j, k] = row[j]
+    for i in range(max_lag):  # what the next block looks back at
+        for j in range(n):
+            slope[i, j] = slope[i + width, j]
+
+
+@kernel()
+def add_products(n: int, run: FreeRun, start: int, width: int, linear: Linearised) -> None:
+    """Add a block to JᵀJ (upper triangle) and Jᵀr.
+
+    Mutates: linear. Allocates: nothing.
+    """
+    residual = linear.product
+    for k in range(width):
+        residual[k] = run.data.measured[start + k] - run.data.predicted[start + k]
+    for i in range(n):
+        linear.gradient[i] += dot(linear.column[i], residual, width)
+        for j in range(i, n):
+            linear.normal[i, j] += dot(linear.column[i], linear.column[j], width)
+
+
+@kernel()
+def linearise(n: int, run: FreeRun, linear: Linearised) -> bool:
+    """JᵀJ and Jᵀr of the program's free run, in its order of terms; False if it diverges.
+
+    Mutates: run, linear. Allocates: nothing.
+    """
+    program, data, max_lag = first_terms(run.program, n), run.data, run.max_lag
+    for i in range(n):
+        linear.gradient[i] = 0.0
+        for j in range(i, n):
+            linear.normal[i, j] = 0.0
+    n_lags = mark_lags(n, run, linear)
+    for record in range(data.first.shape[0]):
+        for i in range(max_lag):
+            for j in range(n):
+                linear.slope[i, j] = 0.0
+        start = data.first[record]
+        while start < data.stop[record]:
+            stop = min(start + BLOCK, data.stop[record])
+            fill_block(program, data.known, start, stop, run.gain)
+            if run_block(program, data, FREE_RUN, start, stop, run.gain) >= 0:
+                return False
+            fill_slopes(n, n_lags, run, start, stop - start, linear)
+            run_slopes(n, n_lags, max_lag, stop - start, linear)
+            add_products(n, run, start, stop - start, linear)
+            start = stop
+    for i in range(n):
+        if not math.isfinite(linear.normal[i, i]):
+            return False
+    return True
