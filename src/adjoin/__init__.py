@@ -13,7 +13,9 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from adjoin import datasets as datasets
+    from adjoin import distances as distances
     from adjoin import scores as scores
+    from adjoin.engines.ladder import Ladder as Ladder
     from adjoin.errors import AdjoinError as AdjoinError
     from adjoin.errors import DivergenceWarning as DivergenceWarning
     from adjoin.grammar import Grammar as Grammar
@@ -33,6 +35,7 @@ _HOME = {
     "DivergenceWarning": "adjoin.errors",
     "Grammar": "adjoin.grammar",
     "Identifier": "adjoin.identifier",
+    "Ladder": "adjoin.engines.ladder",
     "Model": "adjoin.model",
     "Posterior": "adjoin.posterior",
     "Prior": "adjoin.prior",
@@ -41,7 +44,7 @@ _HOME = {
     "read_data": "adjoin.readers",
     "write_report": "adjoin.report.page",
 }
-_MODULES = ("datasets", "scores")
+_MODULES = ("datasets", "distances", "scores")
 
 __all__ = [
     "AdjoinError",
@@ -49,12 +52,14 @@ __all__ = [
     "DivergenceWarning",
     "Grammar",
     "Identifier",
+    "Ladder",
     "Model",
     "Posterior",
     "Prior",
     "Structure",
     "__version__",
     "datasets",
+    "distances",
     "load",
     "read_data",
     "scores",

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjoin.kernels.state import Float2D
+from adjoin.ladder_findings import describe_ladder, on_ladder
+from adjoin.levels import CAUTION, GOOD, POOR, Finding
 from adjoin.moves import Moves
 
 if TYPE_CHECKING:
     from adjoin.posterior import Posterior
 
-GOOD, CAUTION, POOR = "good", "caution", "poor"
 _LIMIT, _FAR = 1.01, 1.1  # R-hat: Vehtari et al. (2021) ask for 1.01; beyond 1.1 chains differ
 _ENOUGH = 100  # effective samples per chain, of the same source
 _FEW = 5  # effective samples per chain with which nothing is known
@@ -49,6 +50,12 @@ def diagnose(posterior: Posterior) -> dict[str, Any]:
         "singular_noise_draws": int(trouble[1]),
         "proposals_beyond_largest_structure": int(trouble[2]),
     }
+    if posterior.is_free_run:
+        found["ladder"] = [
+            {"chain": number} | describe_ladder(trace.ladder)
+            for number, trace in zip(posterior.chain_numbers, posterior.traces, strict=True)
+            if trace.ladder is not None
+        ]
     found["verdict"] = _verdict(posterior, found)
     return found
 
@@ -80,8 +87,11 @@ def convergence(posterior: Posterior) -> list[dict[str, Any]]:
     rows = {
         "number of terms": draws.size,
         "log posterior": posterior.log_posterior,
-        "noise standard deviation": draws.noise_sd,
     }
+    if posterior.is_free_run:
+        rows["distance"] = posterior.distance
+    else:
+        rows["noise standard deviation"] = draws.noise_sd
     if np.ptp(draws.coefficient):
         rows["coefficient standard deviation"] = np.sqrt(draws.coefficient)
     rows["best structure is there"] = draws.structure == posterior.number_of(0)
@@ -115,6 +125,7 @@ def _verdict(posterior: Posterior, found: dict[str, Any]) -> dict[str, Any]:
     """A level, a sentence, the reasons for it, and what to do about them."""
     findings = [_on_structure(posterior, found), *_on_mixing(posterior, found)]
     findings += _on_trouble(posterior, found)
+    findings += on_ladder(found.get("ladder", []))
     levels = [level for level, _, _ in findings]
     level = next(grade for grade in (POOR, CAUTION, GOOD) if grade in levels)
     summary = {
@@ -135,15 +146,12 @@ def _verdict(posterior: Posterior, found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-_Finding = tuple[str, str, str]
-"""A level, why, and what to do (nothing if empty)."""
-
 _MORE = "draw more samples"
 _LESS = "lower max_lag or max_degree"
 _SELECT = ", or let validation data choose a chain"
 
 
-def _on_structure(posterior: Posterior, found: dict[str, Any]) -> _Finding:
+def _on_structure(posterior: Posterior, found: dict[str, Any]) -> Finding:
     """Whether the chains found the same structure."""
     modes = [chain["mode"] for chain in found["chains"]]
     masses = [chain["mode_mass"] for chain in found["chains"]]
@@ -213,10 +221,10 @@ def _difference(structure: str, best: str) -> str:
     return " and ".join(parts)
 
 
-def _on_mixing(posterior: Posterior, found: dict[str, Any]) -> list[_Finding]:
+def _on_mixing(posterior: Posterior, found: dict[str, Any]) -> list[Finding]:
     """Whether R-hat and the effective sample sizes are what they should be."""
     known = [row for row in found["convergence"] if row["rhat"] is not None]
-    findings: list[_Finding] = []
+    findings: list[Finding] = []
     if known:
         worst = max(known, key=lambda row: row["rhat"])
         n_above = sum(row["rhat"] > _LIMIT for row in known)
@@ -249,9 +257,9 @@ def _on_mixing(posterior: Posterior, found: dict[str, Any]) -> list[_Finding]:
     return findings
 
 
-def _on_trouble(posterior: Posterior, found: dict[str, Any]) -> list[_Finding]:
+def _on_trouble(posterior: Posterior, found: dict[str, Any]) -> list[Finding]:
     """What went wrong on the way."""
-    findings: list[_Finding] = []
+    findings: list[Finding] = []
     if posterior.power == 0.0:
         findings.append((CAUTION, "the likelihood is off: this is the prior, not an answer", ""))
     if not posterior.settings.get("is_complete", True):

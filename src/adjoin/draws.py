@@ -58,7 +58,12 @@ class Draws:
 
 
 def log_density(
-    draws: Draws, theta: Float1D, prior: Prior, power: float, output_variance: float
+    draws: Draws,
+    theta: Float1D,
+    prior: Prior,
+    power: float,
+    output_variance: float,
+    has_noise: bool = True,
 ) -> Float1D:
     r"""Log posterior density of each draw, up to a constant.
 
@@ -66,13 +71,16 @@ def log_density(
         w \log p(y \mid T, θ, σ²) + \log p(T) + \log p(θ \mid σ_θ²) + \log p(σ²) + \log p(σ_θ²)
 
     the last where σ_θ² is drawn too. `theta` are the coefficients of all draws in model units,
-    `power` is w, and the noise prior's scale is a multiple of `output_variance`.
+    `power` is w, and the noise prior's scale is a multiple of `output_variance`. Without
+    `has_noise` σ² is not drawn, and its prior is left out.
     """
     squares = np.bincount(draws.owner, weights=theta**2, minlength=len(draws))
     spread = draws.coefficient
     total: Float1D = power * draws.log_lik + draws.log_prior
     total -= 0.5 * (draws.size * np.log(2.0 * np.pi * spread) + squares / spread)
-    total += _log_inverse_gamma(draws.noise, prior.noise_shape, prior.noise_scale * output_variance)
+    if has_noise:
+        scale = prior.noise_scale * output_variance
+        total += _log_inverse_gamma(draws.noise, prior.noise_shape, scale)
     if prior.coefficient_shape is not None and prior.coefficient_scale is not None:
         total += _log_inverse_gamma(spread, prior.coefficient_shape, prior.coefficient_scale)
     return total

@@ -16,12 +16,14 @@ import numpy as np
 
 from adjoin.autocorrelation import integrated_time
 from adjoin.checks import is_real, require_count, require_seed
+from adjoin.engines.abc import AbcEngine
+from adjoin.engines.abc_chain import Distance
+from adjoin.engines.ladder import DEFAULT, NMSE, Ladder
 from adjoin.engines.osa import OsaEngine
 from adjoin.errors import AdjoinError
 from adjoin.estimator import Estimator
 from adjoin.grammar import Grammar, Structure
 from adjoin.grammar.parser import read_equation
-from adjoin.kernels.osa import run_osa
 from adjoin.model import Model
 from adjoin.moves import Moves
 from adjoin.posterior import Posterior
@@ -50,8 +52,10 @@ class Identifier(Estimator):
 
     Parameters
     ----------
-    objective : {"osa"}
-        What a model is judged by: ``"osa"``, its one-step-ahead residuals.
+    objective : {"osa", "abc"}
+        What a model is judged by: ``"osa"``, its one-step-ahead residuals; ``"abc"``, how near its
+        free run comes to the measured output. The second is slower and simulates better where
+        noise is on the measurement; of its `samples` the first half anneals a ladder of tolerances.
     grammar : Grammar, optional
         Which equations can be said. Default: polynomial NARX of the data's signals.
     max_lag, max_degree : int
@@ -61,7 +65,8 @@ class Identifier(Estimator):
     samples : int
         How many samples each chain draws.
     burn_in : float
-        The share of each chain that is left out of the posterior.
+        The share of each chain's records that is left out of the posterior. A free-run chain
+        records nothing while it anneals.
     thin : int
         Every which sample is recorded.
     chains : int
@@ -86,6 +91,15 @@ class Identifier(Estimator):
         w: the likelihood counts to this power. 1: residuals are taken as independent. Residuals of
         a real rig are not, and then 1 is too sure of itself; ``"auto"`` estimates w from the
         autocorrelation of the residuals of a short first run. 0 samples the prior.
+    rule : {"default", "paper"}
+        With ``objective="abc"``: where the tolerance ends up, and how coefficients are proposed.
+        ``"default"`` knows about noise and is guided by free-run fits; ``"paper"`` is as printed.
+    distance : callable, optional
+        With ``objective="abc"``: a function of the simulated and the measured output of a record,
+        instead of the normalised mean square error in percent; see `adjoin.distances`.
+    ladder : mapping or adjoin.Ladder, optional
+        With ``objective="abc"``: settings of the tolerance ladder that differ from the defaults,
+        such as ``{"rungs": 8, "tolerance": 1.5}``.
     moves : mapping of str to float, optional
         Probabilities of the nine moves, by name; default the paper's.
     n_jobs : int, optional
@@ -141,6 +155,9 @@ class Identifier(Estimator):
         likelihood_power: float | str = 1.0,
         moves: Mapping[str, float] | Moves | None = None,
         memory_mb: int = 512,
+        rule: str = DEFAULT,
+        distance: Distance | None = None,
+        ladder: Mapping[str, Any] | Ladder | None = None,
     ) -> None:
         self.objective = objective
         self.grammar = grammar
@@ -164,6 +181,9 @@ class Identifier(Estimator):
         self.likelihood_power = likelihood_power
         self.moves = moves
         self.memory_mb = memory_mb
+        self.rule = rule
+        self.distance = distance
+        self.ladder = ladder
 
     def fit(self, u: Any, y: Any = None) -> Self:
         """Learn the posterior of equations from input and output.
@@ -184,10 +204,10 @@ class Identifier(Estimator):
         prior = Prior.read(self.prior, self.expected_terms)
         scaling = self._scaling(data, grammar, prior)
         engine = self._engine(data, grammar, prior, scaling)
-        with compiling(run_osa, self.progress):
+        with compiling(engine.kernel, self.progress):
             compile_s = warm_up(engine)
         seed = np.random.SeedSequence(self.seed)
-        if self.likelihood_power == "auto":
+        if isinstance(engine, OsaEngine) and self.likelihood_power == "auto":
             power = self._estimate_power(engine, grammar, scaling, data, seed)
             engine = replace(engine, power=power)
         with watching(self.progress, self.chains, self.samples) as observer:
@@ -226,13 +246,14 @@ class Identifier(Estimator):
     def _check(self) -> None:
         """Refuse settings that mean nothing, before anything is computed."""
         for name, known, later in (
-            ("objective", "osa", ("abc", "output-error")),
-            ("initial_mode", "joint", ("residual",)),
+            ("objective", ("osa", "abc"), ("output-error",)),
+            ("initial_mode", ("joint",), ("residual",)),
         ):
             value = getattr(self, name)
-            if value != known:
+            if value not in known:
                 what = "is not available yet" if value in later else "is unknown"
-                raise AdjoinError(f"{name}={value!r} {what}; use '{known}'")
+                choice = " or ".join(f"'{each}'" for each in known)
+                raise AdjoinError(f"{name}={value!r} {what}; use {choice}")
         if self.checkpoint is not None:
             raise AdjoinError("checkpoints are not available yet; use checkpoint=None")
         for name in ("samples", "thin", "chains", "memory_mb"):
@@ -246,6 +267,7 @@ class Identifier(Estimator):
         power = self.likelihood_power
         if power != "auto" and not (is_real(power) and 0.0 <= float(power) <= 1.0):
             raise AdjoinError(f"likelihood_power must be 'auto' or from 0 to 1, not {power!r}")
+        self._check_objective()
         require_seed(self.seed)
         for name in ("center", "scale", "progress"):
             value = getattr(self, name)
@@ -256,6 +278,20 @@ class Identifier(Estimator):
             raise AdjoinError(
                 f"initial must be an equation's right-hand side, not {self.initial!r}"
             )
+
+    def _check_objective(self) -> None:
+        """Refuse arguments of the other objective."""
+        if self.objective == "abc":
+            if self.likelihood_power != 1.0:
+                raise AdjoinError(
+                    "objective='abc' has no likelihood to be raised to a power; leave"
+                    " likelihood_power at 1, and set a wider tolerance to be less sure:"
+                    " ladder={'tolerance': …}"
+                )
+            return
+        for name, default in (("rule", DEFAULT), ("distance", None), ("ladder", None)):
+            if getattr(self, name) != default:
+                raise AdjoinError(f"{name} is for objective='abc'; the objective is 'osa'")
 
     def _dataset(self, u: Any, y: Any) -> Dataset:
         names = self.grammar.names if isinstance(self.grammar, Grammar) else None
@@ -304,18 +340,27 @@ class Identifier(Estimator):
             )
         return grammar.with_initial(fixed.structure)
 
-    def _engine(self, data: Dataset, grammar: Grammar, prior: Prior, scaling: Scaling) -> OsaEngine:
+    def _engine(
+        self, data: Dataset, grammar: Grammar, prior: Prior, scaling: Scaling
+    ) -> OsaEngine | AbcEngine:
+        moves, thin = Moves.read(self.moves), int(self.thin)
+        table_bytes = self.memory_mb * _MEGABYTE // n_workers(self.n_jobs, self.chains)
+        if self.objective == "abc":
+            return AbcEngine(
+                data,
+                grammar.alphabet,
+                int(self.samples),
+                prior,
+                moves,
+                Ladder.read(self.ladder),
+                self.rule,
+                self.distance,
+                thin,
+                table_bytes,
+                scaling,
+            )
         power = 1.0 if self.likelihood_power == "auto" else float(self.likelihood_power)
-        return OsaEngine(
-            data,
-            grammar.alphabet,
-            prior,
-            Moves.read(self.moves),
-            power,
-            int(self.thin),
-            self.memory_mb * _MEGABYTE // n_workers(self.n_jobs, self.chains),
-            scaling,
-        )
+        return OsaEngine(data, grammar.alphabet, prior, moves, power, thin, table_bytes, scaling)
 
     def _scaling(self, data: Dataset, grammar: Grammar, prior: Prior) -> Scaling:
         """Scale if the prior is about standard units; centre where that changes no physics."""
@@ -355,9 +400,14 @@ class Identifier(Estimator):
         # Chains end at different models, whose residuals differ in what they leave unexplained.
         return 1.0 / float(np.mean([integrated_time(chain.residuals()) for chain in chains]))
 
-    def _settings(self, engine: OsaEngine, grammar: Grammar) -> dict[str, Any]:
+    def _settings(self, engine: OsaEngine | AbcEngine, grammar: Grammar) -> dict[str, Any]:
         """How the posterior was made, as plain values."""
-        return {
+        own: dict[str, Any] = {}
+        if isinstance(engine, AbcEngine):
+            own["rule"] = engine.rule
+            own["distance"] = _name_of(self.distance)
+            own["ladder"] = engine.ladder.settings
+        return own | {
             "objective": self.objective,
             "inputs": list(grammar.signals.inputs),
             "output": grammar.signals.output,
@@ -399,6 +449,10 @@ class Identifier(Estimator):
                 text = f"adjoin.Prior({value.changes})"
             elif isinstance(value, Structure):
                 text = repr(str(value))
+            elif isinstance(value, Ladder):
+                text = repr(value.changes)
+            elif name == "distance":
+                text = _name_of(value)
             elif isinstance(value, np.generic):
                 text = repr(value.item())
             parts.append(f"{name}={text}")
@@ -425,3 +479,14 @@ class Identifier(Estimator):
         """
         model = self._fitted()
         return fit_index(*run_against(model, u, y, self.posterior_.max_lag))
+
+
+def _name_of(distance: Distance | None) -> str:
+    """What to call a distance; shipped ones say how they were made."""
+    if distance is None:
+        return NMSE
+    module = type(distance).__module__
+    if module == "adjoin.distances":
+        return f"{module}.{distance!r}"
+    name = str(getattr(distance, "__name__", type(distance).__name__))
+    return name if name.isidentifier() else "my_distance"  # a lambda has no name to call it by

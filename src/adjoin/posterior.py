@@ -29,6 +29,7 @@ from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.equation import term_text
 from adjoin.grammar.terms import exponents
 from adjoin.kernels.state import Float1D, Int1D
+from adjoin.mode import mode_of
 from adjoin.model import Model
 from adjoin.prediction import (
     BANDS,
@@ -40,7 +41,6 @@ from adjoin.prediction import (
     run_against,
 )
 from adjoin.prior import STANDARD, Prior
-from adjoin.regression import conditional_mode, design
 from adjoin.residual_tests import MAX_LAG, ResidualTest, residual_tests
 from adjoin.scores import rmse
 from adjoin.signals import Dataset, Scaling, as_inputs
@@ -107,6 +107,11 @@ class Posterior:
         return Encoding(self.grammar.alphabet)
 
     @property
+    def is_free_run(self) -> bool:
+        """Whether models were judged by their free run, not one step ahead."""
+        return self.traces[0].ladder is not None
+
+    @property
     def max_lag(self) -> int:
         """The lag window: so many samples at the start of a record seed the regressors."""
         return self.grammar.alphabet.max_lag
@@ -153,6 +158,11 @@ class Posterior:
         terms = [self.encoding.term(key) for key in self._terms]
         return np.array([self.scaling.coefficient_factor(exponents(term)) for term in terms])
 
+    def _first(self, trace: ChainTrace) -> int:
+        """The first record of a chain after burn-in."""
+        n_records = len(trace.structure)
+        return min(int(self.burn_in * n_records), n_records - 1)
+
     @cached_property
     def draws(self) -> Draws:
         """The recorded samples after burn-in, in the user's units."""
@@ -161,7 +171,7 @@ class Posterior:
         parts: dict[str, list[np.ndarray]] = {name: [] for name in Draws.__dataclass_fields__}
         sizes = []
         for number, trace, place in zip(self.chain_numbers, self.traces, places, strict=True):
-            first = min(int(self.burn_in * len(trace.structure)), len(trace.structure) - 1)
+            first = self._first(trace)
             structure = place[trace.structure[first:]]
             term = np.concatenate([np.empty(0), *(of_structure[s] for s in structure)]).astype(int)
             parts["chain"].append(np.full(len(structure), number))
@@ -287,7 +297,8 @@ class Posterior:
         is_standard = self.prior.units == STANDARD
         unit = float(np.var(np.concatenate(output))) if is_standard else 1.0
         theta = self.draws.theta / self._factor[self.draws.term]
-        return log_density(self.draws, theta, self.prior, self.power, unit or 1.0)
+        has_noise = not self.is_free_run
+        return log_density(self.draws, theta, self.prior, self.power, unit or 1.0, has_noise)
 
     @cached_property
     def noise(self) -> pd.Series[float]:
@@ -307,35 +318,42 @@ class Posterior:
         """A structure (as for `coefficients`) with the mode of its coefficients.
 
         The mode is computed from the data at the structure's mean noise variance: no Monte Carlo
-        error, however rarely the structure was visited.
+        error, however rarely the structure was visited. Of a free-run posterior it is where the
+        squared error of the free run is smallest; with a distance of the user's own, the nearest
+        draw.
         """
         number = self.number_of(structure)
-        chosen = self.draws.structure == number
-        found = self.encoding.structure(self._catalogue[0][number])
-        columns, output = design(self.data, found, self.max_lag, self.scaling)
-        theta = conditional_mode(
-            columns,
-            output,
-            float(self.draws.noise[chosen].mean()),
-            float(self.draws.coefficient[chosen].mean()),
-            self.power,
-        )
-        factor = [self.scaling.coefficient_factor(exponents(term)) for term in found]
-        noise_sd = float(np.sqrt(np.mean(self.draws.noise_sd[chosen] ** 2)))
-        return Model(found, tuple(theta * factor), noise_sd, self.scaling.offsets)
+        return mode_of(self, number, self.encoding.structure(self._catalogue[0][number]))
+
+    @cached_property
+    def distance(self) -> Float1D:
+        """(n_draws,) how far each draw's free run is from the fitted output; free-run runs only."""
+        parts = []
+        for trace in self.traces:
+            if trace.ladder is None:
+                raise AdjoinError("only a run with objective='abc' has distances")
+            parts.append(trace.ladder.distance[self._first(trace) :])
+        return np.concatenate(parts)
 
     def residuals(self) -> list[Float1D]:
-        """One-step residuals of the MAP model on the fitted data, one series per record."""
+        """Residuals of the MAP model on the fitted data, one series per record.
+
+        One step ahead, or of the free run if that is what was fitted.
+        """
         outputs = [record.output for record in self.data.records]
         inputs = [record.inputs for record in self.data.records]
-        predicted = self.map_model.predict(inputs, outputs)
+        if self.is_free_run:
+            seeds = [output[: self.max_lag] for output in outputs]
+            predicted = self.map_model.simulate(inputs, seeds)
+        else:
+            predicted = self.map_model.predict(inputs, outputs)
         return [
             (measured - found)[self.max_lag :]
             for measured, found in zip(outputs, predicted, strict=True)
         ]
 
     def residual_tests(self, max_lag: int = MAX_LAG) -> list[ResidualTest]:
-        """Whether the one-step residuals of the MAP model still hold something; all lags to 25."""
+        """Whether the residuals of the MAP model still hold something; all lags to 25."""
         records, first = self.data.records, self.max_lag
         inputs = {
             name: [record.inputs[first:, i] for record in records]

@@ -86,7 +86,12 @@ def fit(
         ),
     ] = None,
     output: Annotated[str | None, typer.Option(help=r"Output column.  \[default: y]")] = None,
-    objective: Annotated[str, typer.Option(help="What models are judged by: osa.")] = "osa",
+    objective: Annotated[
+        str, typer.Option(help="What models are judged by: osa (one step ahead) or abc (free run).")
+    ] = "osa",
+    rule: Annotated[
+        str, typer.Option(help="Of abc, where its tolerance ends up: default or paper.")
+    ] = "default",
     max_lag: Annotated[int, typer.Option(min=1, help="Largest lag.")] = 10,
     max_degree: Annotated[int, typer.Option(min=1, help="Most factors in a term.")] = 4,
     expected_terms: Annotated[float, typer.Option(help="Terms expected a priori, λ_t.")] = 5.0,
@@ -172,6 +177,7 @@ def fit(
         n_jobs=jobs,
         functions=functions,
         likelihood_power=_power(likelihood_power),
+        rule=rule,
     )
     with warnings_as_notes():
         identifier.fit(train)

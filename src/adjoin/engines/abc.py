@@ -176,7 +176,7 @@ class AbcEngine:
         return chain
 
     def polish(self, structure: Structure, theta: Float1D, distance: float) -> Float1D:
-        """The coefficients of the structure's own fit, or θ, at this distance, if that is nearer."""
+        """The coefficients of the structure's own fit, or θ if it, at this distance, is nearer."""
         if self.distance is not None:
             return theta
         chain = self.start(0)

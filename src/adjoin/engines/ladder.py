@@ -16,6 +16,9 @@ from adjoin.kernels.state import Float1D
 DEFAULT, PAPER = "default", "paper"
 """Rules by which the ladder ends up where it does."""
 
+NMSE = "nmse"
+"""What the distance is called if it is not the user's own."""
+
 
 @dataclass(frozen=True)
 class Ladder:
@@ -109,9 +112,16 @@ class Ladder:
         return cls(**given)
 
     @property
-    def settings(self) -> dict[str, float | None]:
-        """All settings by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+    def settings(self) -> dict[str, float | str | None]:
+        """All settings by name, as plain values: an infinite tolerance is the text "inf"."""
+        every = {field.name: getattr(self, field.name) for field in fields(self)}
+        return every | ({"tolerance": "inf"} if self.tolerance == math.inf else {})
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """What differs from the defaults."""
+        every = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in every.items() if value != getattr(Ladder, name)}
 
     def spaced(self, floor: float, coldest: float, hottest: float) -> Float1D:
         r"""The tolerances, evenly spaced in the logarithm of their excess over the floor.

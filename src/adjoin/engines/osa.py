@@ -70,6 +70,8 @@ class OsaEngine:
     regression: Regression = field(init=False)
     rules: Rules = field(init=False)
 
+    kernel = staticmethod(run_osa)
+
     def __post_init__(self) -> None:
         encoding = Encoding(self.alphabet)
         object.__setattr__(self, "encoding", encoding)
@@ -97,6 +99,10 @@ class OsaEngine:
     def capacity(self) -> int:
         """How many terms a structure may have."""
         return min(self.alphabet.n_terms, MAX_TERMS) + len(self.alphabet.fixed)
+
+    def warm_up(self) -> None:
+        """Compile what a chain runs."""
+        self.start(0).advance(1)
 
     def start(self, seed: np.random.SeedSequence | int) -> OsaChain:
         """A chain at the fixed terms and one term drawn from the prior, noise at output scale.

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from adjoin.columns import counted
-from adjoin.diagnose import CAUTION, GOOD, POOR
 from adjoin.errors import AdjoinError, DivergenceWarning
+from adjoin.levels import CAUTION, GOOD, POOR
 from adjoin.posterior import Posterior
 from adjoin.prediction import Prediction
 from adjoin.residual_tests import ResidualTest

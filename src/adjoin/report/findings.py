@@ -18,9 +18,9 @@ from rich.table import Table
 from rich.text import Text
 
 from adjoin import __version__
-from adjoin.diagnose import CAUTION, GOOD, POOR
 from adjoin.errors import DivergenceWarning
 from adjoin.grammar.equation import term_text
+from adjoin.levels import CAUTION, GOOD, POOR
 from adjoin.model import Model
 from adjoin.posterior import Posterior
 from adjoin.rounding import rounded

@@ -27,7 +27,7 @@ def compiling(kernel: Callable[..., Any], progress: bool | Observer | None) -> I
         return
     from adjoin.report.summary import make_console
 
-    with make_console(stderr=True).status("compiling the sampler, once, about half a minute …"):
+    with make_console(stderr=True).status("compiling the sampler, once, about a minute …"):
         yield
 
 

@@ -1,0 +1,106 @@
+"""What a tolerance ladder did, in numbers and in words.
+
+Receives the `LadderTrace` of each free-run chain; gives the part of `Posterior.diagnostics` that is
+about it, and findings for the verdict.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoin.levels import CAUTION, GOOD, POOR, Finding
+from adjoin.traces import LadderTrace
+
+_APART, _FAR_APART = 1.1, 2.0  # coldest tolerances of two chains, one as a multiple of the other
+_STUCK = 0.001  # of its proposals: a coldest rung that accepts fewer hardly moves
+_RARE = 0.01  # of its chances: neighbours that exchange less often hardly help each other
+
+_WIDER = "raise the tolerance, ladder={'tolerance': …}"
+
+
+def describe_ladder(ladder: LadderTrace) -> dict[str, Any]:
+    """Tolerances, acceptance and exchanges by rung, coldest first, since the ladder was frozen.
+
+    `stages` has the coldest tolerance and the smallest distance met, after calibration and after
+    every stage of annealing.
+    """
+    proposed, accepted = ladder.move[:, :, 0].sum(axis=1), ladder.move[:, :, 2].sum(axis=1)
+    return {
+        "tolerance": [_number(value) for value in ladder.tolerance[-1]],
+        "acceptance": _shares(accepted, proposed),
+        "guided_acceptance": _shares(ladder.guided[:, 1], ladder.guided[:, 0]),
+        "swap_rate": _shares(ladder.swap[:-1, 1], ladder.swap[:-1, 0]),
+        "width": [float(value) for value in ladder.width],
+        "stages": [
+            {"tolerance": _number(row[0]), "smallest_distance": _number(floor)}
+            for row, floor in zip(ladder.tolerance, ladder.floor, strict=True)
+        ],
+        "reason": ladder.reason,
+    }
+
+
+def _number(value: float) -> float | None:
+    """A number as JSON has it; None if it is infinite."""
+    return float(value) if abs(value) < float("inf") else None
+
+
+def _shares(part: Any, whole: Any) -> list[float | None]:
+    return [float(p / w) if w else None for p, w in zip(part, whole, strict=True)]
+
+
+def on_ladder(ladders: list[dict[str, Any]]) -> list[Finding]:
+    """What the ladders of all chains mean for the result."""
+    if not ladders:
+        return []
+    coldest = [ladder["tolerance"][0] for ladder in ladders]
+    if None in coldest:
+        return [(CAUTION, "the tolerance is infinite: this is the prior, not an answer", "")]
+    findings = [_on_tolerances(ladders, coldest)]
+    stuck = [x["chain"] for x in ladders if (x["acceptance"][0] or 0.0) < _STUCK]
+    if stuck:
+        findings.append(
+            (
+                CAUTION,
+                f"the coldest rung of {_chains(stuck)} accepted less than one proposal of"
+                f" {round(1 / _STUCK):,}: it hardly moved",
+                f"draw more samples; or {_WIDER}",
+            )
+        )
+    apart = [x["chain"] for x in ladders if _colder_half(x) < _RARE]
+    if apart:
+        findings.append(
+            (
+                CAUTION,
+                f"neighbouring rungs of {_chains(apart)} hardly exchanged: the ladder does not mix",
+                "use more rungs, ladder={'rungs': …}",
+            )
+        )
+    return findings
+
+
+def _on_tolerances(ladders: list[dict[str, Any]], coldest: list[float]) -> Finding:
+    """Whether the chains sample the same law: each has found its own tolerance."""
+    low, high = min(coldest), max(coldest)
+    if high <= _APART * low:
+        span = f"{low:.4g}" if f"{low:.4g}" == f"{high:.4g}" else f"{low:.4g} to {high:.4g}"
+        return GOOD, f"annealing ended at a tolerance of {span}: {ladders[0]['reason']}", ""
+    level = POOR if high > _FAR_APART * low else CAUTION
+    reason = (
+        f"the chains ended at tolerances from {low:.4g} to {high:.4g}: they sample different"
+        f" posteriors, the widest the vaguest ({ladders[coldest.index(high)]['reason']})"
+    )
+    return (
+        level,
+        reason,
+        f"draw more samples; or give all the same, ladder={{'tolerance': {low:.3g}}}",
+    )
+
+
+def _colder_half(ladder: dict[str, Any]) -> float:
+    """The smallest rate of exchange in the colder half of a ladder; 1 where nobody tried."""
+    half = ladder["swap_rate"][: (len(ladder["swap_rate"]) + 1) // 2]
+    return min((rate for rate in half if rate is not None), default=1.0)
+
+
+def _chains(numbers: list[int]) -> str:
+    return f"chain{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"

@@ -1,0 +1,370 @@
+"""The compiled ladder equals the plain one draw for draw, from the same seed and the same state."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from tests.naive.abc import Sample, Twin
+
+from adjoin import Dataset, Grammar, Structure
+from adjoin.engines.abc import AbcChain, AbcEngine
+from adjoin.engines.ladder import Ladder
+from adjoin.engines.workspace import write_terms
+from adjoin.kernels import abc, state
+from adjoin.kernels.state import ANNEAL, DESCEND, POLISH, PROPOSE, RECORD
+from adjoin.moves import Moves
+from adjoin.prior import Prior
+
+IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+
+# Every probability differs from its inverse's: a ratio that drops or swaps one goes astray.
+UNEVEN = Moves(
+    stay=0.15,
+    add_term=0.19,
+    remove_term=0.09,
+    add_factor=0.12,
+    remove_factor=0.07,
+    add_lag=0.08,
+    remove_lag=0.13,
+    swap_input=0.05,
+    swap_output=0.12,
+)
+SMALL = Prior(expected_terms=6.0, degree_rate=1.2, lag_decay=0.9, coefficient_sd=0.5)
+
+
+def _data(n_inputs: int = 1, lengths: tuple[int, ...] = (45,), seed: int = 0) -> Dataset:
+    """Short noisy records; the output has a mean and a scale."""
+    rng = np.random.default_rng(seed)
+    inputs, outputs = [], []
+    for n in lengths:
+        u, y = rng.standard_normal((n, n_inputs)), np.zeros(n)
+        noise = rng.standard_normal(n)
+        for k in range(2, n):
+            y[k] = 0.5 * y[k - 1] + 0.5 * u[k - 1, 0] - 0.2 * u[k - 2, -1] ** 2
+            y[k] += 0.1 * u[k, -1] * y[k - 2] + 0.2 * noise[k]
+        inputs.append(u)
+        outputs.append(1.5 * y)
+    return Dataset.from_arrays(inputs, outputs, names=(*("u", "v")[:n_inputs], "y"))
+
+
+SISO = Grammar.narx(max_lag=2, max_degree=2)
+CUBIC = Grammar.narx(max_lag=2, max_degree=3)
+TWO = Grammar.narx(inputs=("u", "v"), functions=("abs", "tanh"), max_lag=2, max_degree=2)
+LADDER = (1.3, 1.8, 3.0, 8.0)
+
+
+class Case(NamedTuple):
+    """A system, where the chain starts on it, and how it is sampled.
+
+    ``tolerance`` : of each rung, as multiples of the distance of the start. ``level`` : the rung up
+    to which proposals may be guided. ``functions`` : those of the output that must have been met.
+    """
+
+    data: Dataset
+    grammar: Grammar = SISO
+    start: str = "u(k-1) + y(k-1)"
+    theta: tuple[float, ...] = (0.7, 0.5)
+    tolerance: tuple[float, ...] = LADDER
+    level: int = 1
+    guided: float = 0.5
+    swap_interval: int = 3
+    thin: int = 1
+    prior: Prior = SMALL
+    moves: Moves = UNEVEN
+    n_samples: int = 150
+    functions: tuple[str, ...] = ()
+
+
+CASES = {
+    "paper's rule, one rung": Case(_data(), tolerance=(1.6,), level=0, guided=0.0, n_samples=800),
+    "paper's rule, four rungs": Case(_data(seed=1), CUBIC, guided=0.0, n_samples=300),
+    "guided, one rung": Case(_data(seed=2), tolerance=(1.4,), level=0, n_samples=400),
+    "guided, four rungs": Case(_data(seed=3), level=2),
+    "guided, degree three": Case(_data(seed=4), CUBIC, tolerance=(1.3, 2.5)),
+    "guided, nothing is guided above the first rung": Case(_data(seed=5), level=0),
+    "default prior and moves": Case(_data(seed=6), CUBIC, prior=Prior(), moves=Moves()),
+    "two inputs, functions": Case(
+        _data(2, seed=7), TWO, tolerance=(1.3, 3.0), functions=("abs", "tanh")
+    ),
+    "two inputs, paper's rule": Case(_data(2, seed=8), TWO, guided=0.0),
+    "fixed terms": Case(
+        _data(seed=9),
+        CUBIC.with_initial("u(k-1) + u(k)*y(k-1)"),
+        "u(k-1) + u(k)*y(k-1) + y(k-1)",
+        (0.7, 0.05, 0.5),
+    ),
+    "fixed terms beyond the alphabet": Case(
+        _data(2, seed=10),
+        Grammar.narx(inputs=("u", "v"), max_lag=2, max_degree=1).with_initial(
+            "tanh(u(k-3))*y(k-1)*v(k)"
+        ),
+        "tanh(u(k-3))*y(k-1)*v(k) + u(k-1) + y(k-1)",
+        (0.05, 0.7, 0.5),
+    ),
+    "several records, thinned": Case(
+        _data(lengths=(30, 5, 20), seed=11), tolerance=(1.3, 2.0, 4.0), thin=4
+    ),
+    "inputs alone": Case(
+        _data(2, seed=12),
+        Grammar.volterra(inputs=("u", "v"), max_lag=2),
+        "u(k-1)",
+        (0.7,),
+    ),
+    "from no terms": Case(_data(seed=13), start="0", theta=(), tolerance=(1.05, 1.2, 2.0)),
+}
+
+
+def _twin(case: Case) -> Twin:
+    """The plain ladder, every rung at the start."""
+    twin = Twin(
+        case.data,
+        case.grammar.alphabet,
+        case.prior,
+        case.moves,
+        guided=case.guided,
+        swap_interval=case.swap_interval,
+        thin=case.thin,
+    )
+    names = case.data.names
+    structure = Structure.parse(case.start, names) if case.theta else Structure((), names)
+    given = dict(zip([twin.law.encode(t) for t in structure], case.theta, strict=True))
+    terms = [*twin.law.fixed, *(t for t in given if t not in twin.law.fixed)]
+    theta = [given[term] for term in terms]
+    start = twin.runs.error(terms, theta) / twin.unit
+    for c, factor in enumerate(case.tolerance):
+        twin.put(terms, theta, factor * start, 0.1 / (c + 1))
+    twin.level = twin.rungs[case.level].tolerance * twin.unit
+    return twin
+
+
+def _chain(case: Case, twin: Twin, seed: int) -> AbcChain:
+    """A compiled chain in the state of the plain ladder."""
+    ladder = Ladder(rungs=len(case.tolerance), swap_interval=case.swap_interval, guided=case.guided)
+    engine = AbcEngine(
+        case.data,
+        case.grammar.alphabet,
+        10_000,
+        case.prior,
+        case.moves,
+        ladder,
+        "default" if case.guided else "paper",
+        thin=case.thin,
+    )
+    chain = engine.start(seed)
+    own = chain.ladder
+    for c, rung in enumerate(twin.rungs):
+        view = state.Chain(*(values[c] for values in own.state))
+        write_terms(view, engine.encoding, [twin.law.decode(term) for term in rung.terms])
+        view.theta[: len(rung.theta)] = rung.theta
+        own.tolerance[c], own.width[c] = rung.tolerance, rung.width
+        own.distance[c], own.error[c] = rung.distance, rung.distance * twin.unit
+    own.level[0] = twin.level
+    return chain
+
+
+def _advance(chain: AbcChain, n_samples: int, mode: int, **changed: Any) -> int:
+    engine, n_rungs = chain.engine, len(chain.ladder.tolerance)
+    with np.errstate(all="ignore"):  # uncompiled, NumPy scalars warn where kernels give infinities
+        return abc.run_abc(
+            chain.rng,
+            engine.prior_table,
+            engine.move_table,
+            engine.target._replace(**changed),
+            engine.regression,
+            chain.ladder,
+            chain.own,
+            chain.buffer,
+            np.zeros((1, 0)),
+            np.zeros(n_rungs),
+            mode,
+            n_samples,
+        )
+
+
+def _samples(chain: AbcChain) -> list[Sample]:
+    """What the buffer holds, terms in the chain's order."""
+    buffer, found = chain.buffer, []
+    at_theta = at_key = 0
+    terms: tuple[tuple[int, ...], ...] = ()
+    for row in range(buffer.cursor[0]):
+        n = int(buffer.n_terms[row])
+        if buffer.is_new[row]:
+            keys = buffer.key[at_key : at_key + n].tolist()
+            terms, at_key = tuple(map(chain.engine.encoding.digits, keys)), at_key + n
+        theta = tuple(buffer.theta[at_theta : at_theta + n].tolist())
+        at_theta += n
+        noise, _, _, log_prior, distance = buffer.scalar[row].tolist()
+        found.append(Sample(terms, theta, noise, log_prior, distance))
+    assert buffer.cursor.tolist() == [len(found), at_theta, at_key]
+    return found
+
+
+def _assert_same_state(chain: AbcChain, twin: Twin, rtol: float = 1e-8) -> None:
+    """Every rung, and all that is counted."""
+    ladder, digits = chain.ladder, chain.engine.encoding.digits
+    for c, rung in enumerate(twin.rungs):
+        n = int(ladder.state.tally[c, 0])
+        assert [digits(key) for key in ladder.state.key[c, :n].tolist()] == rung.terms
+        np.testing.assert_allclose(ladder.state.theta[c, :n], rung.theta, rtol=rtol, atol=1e-12)
+        assert ladder.distance[c] == pytest.approx(rung.distance, rel=rtol)
+        assert ladder.error[c] == pytest.approx(rung.distance * twin.unit, rel=rtol)
+        assert ladder.tolerance[c] == pytest.approx(rung.tolerance, rel=rtol)
+        assert ladder.width[c] == pytest.approx(rung.width, rel=1e-12)
+        assert ladder.tally[c] == rung.n_steps
+        assert ladder.move[c].tolist() == list(twin.counts[c].values())
+    assert ladder.guided.tolist() == twin.guides
+    assert ladder.swap.tolist() == twin.swaps
+    assert ladder.saved[state.FITS] == len(twin.fits)
+    assert ladder.record[0] == pytest.approx(twin.smallest, rel=rtol)
+    assert ladder.cursor[0] == len(twin.cold)
+    np.testing.assert_allclose(ladder.cold[: len(twin.cold)], twin.cold, rtol=rtol)
+    assert not chain.buffer.trouble.any()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_compiled_ladder_equals_the_plain_one(case: str) -> None:
+    given = CASES[case]
+    n_samples = given.n_samples if IS_COMPILED else given.n_samples // 5
+    twin = _twin(given)
+    chain, rng = _chain(given, twin, 17), np.random.Generator(np.random.PCG64(17))
+    assert list(twin.run(rng, n_samples, "anneal")) == []
+    assert _advance(chain, n_samples, ANNEAL) == n_samples
+    _assert_same_state(chain, twin)
+    plain = list(twin.run(rng, n_samples, "record"))
+    assert _advance(chain, n_samples, RECORD) == n_samples
+    _assert_same_state(chain, twin)
+    fast = _samples(chain)
+    assert [sample.terms for sample in fast] == [sample.terms for sample in plain]
+    for name in ("theta", "noise", "log_prior", "distance"):
+        left = np.hstack([getattr(sample, name) for sample in fast])
+        right = np.hstack([getattr(sample, name) for sample in plain])
+        np.testing.assert_allclose(left, right, rtol=1e-8, atol=1e-12, err_msg=name)
+    assert chain.rng.random() == rng.random()  # as many numbers were drawn
+    if twin.guided:
+        assert chain.ladder.record[1] == pytest.approx(twin.score, rel=1e-9)
+        assert chain.ladder.record[2] == pytest.approx(twin.champion.error, rel=1e-8)
+        functions = {f for key in twin.fits for term in key for f in _functions(twin, term)}
+        assert functions >= {(f, "y") for f in given.functions}
+    assert len({sample.terms for sample in plain}) > (4 if IS_COMPILED else 1)  # worth something
+
+
+def _functions(twin: Twin, term: tuple[int, ...]) -> set[tuple[str, str]]:
+    return {(atom.function, atom.signal) for atom in twin.law.decode(term)}
+
+
+@pytest.mark.parametrize("case", ["guided, four rungs", "fixed terms", "two inputs, functions"])
+def test_calibration_equals_the_plain_one(case: str) -> None:
+    """Greedy steps without guidance, then every rung to its structure's own optimum."""
+    given = CASES[case]
+    n_samples = 60 if IS_COMPILED else 20
+    twin = _twin(given)
+    twin.level = math.inf
+    chain, rng = _chain(given, twin, 5), np.random.Generator(np.random.PCG64(5))
+    before = [rung.distance for rung in twin.rungs]
+    for _ in range(2):
+        guided, twin.guided = twin.guided, 0.0
+        twin.descend(rng, n_samples)
+        assert _advance(chain, n_samples, DESCEND, guided=0.0) == n_samples
+        _assert_same_state(chain, twin)
+        twin.guided = guided
+        twin.polish()
+        _advance(chain, 1, POLISH)
+        _assert_same_state(chain, twin)
+    assert all(rung.distance < old for rung, old in zip(twin.rungs, before, strict=True))
+    champion, ladder = twin.champion, chain.ladder
+    n = int(ladder.champion.tally[0])
+    keys = ladder.champion.key[:n].tolist()
+    found = dict(zip(map(chain.engine.encoding.digits, keys), ladder.champion.theta, strict=False))
+    assert found == pytest.approx(dict(zip(champion.terms, champion.theta, strict=True)), rel=1e-7)
+    assert ladder.record[1] == pytest.approx(twin.score, rel=1e-9)
+    assert ladder.record[2] == pytest.approx(champion.error, rel=1e-8)
+    best = int(np.argmin(ladder.distance))  # every rung only came nearer
+    assert ladder.record[0] == ladder.distance[best]
+    n = int(ladder.best.tally[0])
+    assert ladder.best.key[:n].tolist() == ladder.state.key[best, :n].tolist()
+    assert ladder.best.theta[:n].tolist() == ladder.state.theta[best, :n].tolist()
+
+
+def _assert_same_ladders(left: AbcChain, right: AbcChain) -> None:
+    """To the last bit, all that a chain goes on from and all that it reports."""
+    for c, n in enumerate(left.ladder.state.tally[:, 0]):
+        for name in ("atom", "degree", "key", "theta"):
+            values = [getattr(chain.ladder.state, name)[c, :n] for chain in (left, right)]
+            assert values[0].tolist() == values[1].tolist(), name
+    for name in ("tolerance", "width", "tally", "move", "guided", "swap"):
+        values = [getattr(chain.ladder, name) for chain in (left, right)]
+        assert values[0].tolist() == values[1].tolist(), name
+    assert left.ladder.state.tally.tolist() == right.ladder.state.tally.tolist()
+    assert left.ladder.record[1:].tolist() == right.ladder.record[1:].tolist()
+    assert left.rng.bit_generator.state == right.rng.bit_generator.state
+
+
+@pytest.mark.parametrize("mode", [ANNEAL, RECORD])
+@pytest.mark.parametrize(
+    "case", ["paper's rule, four rungs", "guided, four rungs", "several records, thinned"]
+)
+def test_distances_computed_outside_give_the_same_chain(case: str, mode: int) -> None:
+    """The normalised mean squared error in percent, by NumPy on the runs that are handed out."""
+    given, n_samples = CASES[case], 300 if IS_COMPILED else 30
+    twin = _twin(given)
+    inside, outside = _chain(given, twin, 3), _chain(given, twin, 3)
+    _advance(inside, n_samples, mode)
+    engine, n_rungs = outside.engine, len(given.tolerance)
+    target = engine.regression.target
+    blocks = zip(engine.regression.start, engine.regression.stop, strict=True)
+    fitted = np.concatenate([np.arange(start, stop) for start, stop in blocks])
+    series, error = np.full((n_rungs, len(target)), np.nan), np.full(n_rungs, np.nan)
+    tables = engine.prior_table, engine.move_table, engine.target
+    n_runs = 0
+    for _ in range(n_samples):
+        with np.errstate(all="ignore"):  # uncompiled, NumPy scalars warn of infinities
+            abc.run_abc(
+                outside.rng,
+                *tables,
+                engine.regression,
+                outside.ladder,
+                outside.own,
+                outside.buffer,
+                series,
+                error,
+                PROPOSE,
+                1,
+            )
+        is_run = np.isfinite(error)
+        n_runs += is_run.sum()
+        square = (series[:, fitted] - target[fitted]) ** 2
+        np.testing.assert_allclose(error[is_run], square[is_run].sum(axis=1), rtol=1e-10)
+        distance = np.where(is_run, 100 * square.mean(axis=1) / np.var(target[fitted]), np.inf)
+        abc.decide_all(*tables, outside.ladder, outside.buffer, distance, error, mode)
+    assert n_runs > n_samples / 2
+    _assert_same_ladders(inside, outside)
+    np.testing.assert_allclose(outside.ladder.distance, inside.ladder.distance, rtol=1e-10)
+    np.testing.assert_allclose(outside.ladder.error, inside.ladder.error, rtol=1e-10)
+    left, right = _samples(inside), _samples(outside)
+    assert [s[:4] for s in left] == [s[:4] for s in right]
+    np.testing.assert_allclose([s.distance for s in left], [s.distance for s in right], rtol=1e-10)
+
+
+@pytest.mark.parametrize("case", ["guided, four rungs", "two inputs, functions"])
+def test_a_chain_is_the_same_however_it_is_cut_and_whatever_it_has_forgotten(case: str) -> None:
+    given, n_samples = CASES[case], 1000 if IS_COMPILED else 30
+    twin = _twin(given)
+    whole, cut = _chain(given, twin, 8), _chain(given, twin, 8)
+    for mode in (ANNEAL, RECORD):
+        _advance(whole, n_samples, mode)
+        done = 0
+        while done < n_samples:
+            n = min(7, n_samples - done)
+            _advance(cut, n, mode)
+            done += n
+            for table in (cut.own.fits, cut.own.table):
+                table.size[:] = 0
+                table.bucket[:] = -1
+    _assert_same_ladders(whole, cut)
+    assert whole.ladder.distance.tolist() == cut.ladder.distance.tolist()
+    assert _samples(whole) == _samples(cut)
+    assert cut.ladder.saved[state.FITS] > whole.ladder.saved[state.FITS]
