@@ -45,10 +45,13 @@ bench: install
 	$(BIN)/python benchmarks/free_run.py
 	$(BIN)/python benchmarks/forward.py
 	$(BIN)/python benchmarks/osa_speed.py
+	$(BIN)/python benchmarks/abc_speed.py
 
 bench-cases: install
 	$(BIN)/python benchmarks/osa_academic.py
 	$(BIN)/python benchmarks/osa_silverbox.py
+	$(BIN)/python benchmarks/abc_academic.py
+	$(BIN)/python benchmarks/abc_silverbox.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build

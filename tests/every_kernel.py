@@ -10,13 +10,15 @@ import numpy as np
 
 import adjoin
 from adjoin.engines.osa import OsaEngine
-from adjoin.kernels import functions, gram, osa, prior, simulate
+from adjoin.kernels import abc, functions, gram, osa, prior, simulate
 
 KERNELS = (
     simulate.run_recursion,
     simulate.predict_ahead,
     functions.fill_function,
     osa.run_osa,
+    abc.run_abc,
+    abc.decide_all,
     gram.rehash,
     prior.draw_terms,
     prior.term_priors,
@@ -44,6 +46,10 @@ def _run_chains() -> None:
         chain._make_room()
     more = adjoin.Identifier(**quick, initial="u1(k)", likelihood_power=0.5)
     more.fit([u, u[:50]], [y, y[:50]])
+    annealed = quick | {"objective": "abc", "ladder": {"rungs": 3, "descent": 20}}
+    adjoin.Identifier(**annealed).fit(u, y)
+    adjoin.Identifier(**annealed, functions="tanh", initial="u1(k)").fit([u, u[:50]], [y, y[:50]])
+    adjoin.Identifier(**annealed, distance=adjoin.distances.Histogram()).fit(u, y)
     adjoin.Prior().draw(narx)
     adjoin.Prior().inclusion(adjoin.Structure.parse("u(k)").terms[0], narx.alphabet)
 
