@@ -268,29 +268,33 @@ class AbcChain:
         ladder.cursor[:] = 0
 
     def _reassign(self) -> None:
-        """Give rungs beyond their tolerance the farthest known state within it."""
-        ladder, unit = self.ladder, self.engine.target.unit
-        known = [(d, e, _copied(as_rung(ladder.state, c))) for c, (d, e) in self._places()]
-        if math.isfinite(ladder.record[0]):
-            error = ladder.record[0] * unit
-            known.append((float(ladder.record[0]), float(error), _copied(ladder.best)))
-        if self.engine.is_guided and math.isfinite(ladder.record[2]):
-            error = float(ladder.record[2])
-            known.append((error / unit, error, _copied(ladder.champion)))
-        for c, (distance, _) in self._places():
-            if distance <= ladder.tolerance[c]:
-                continue
-            within = [place for place in known if place[0] <= ladder.tolerance[c]]
-            ladder.distance[c], ladder.error[c], found = max(within, key=lambda place: place[0])
-            state, n_drawn = as_rung(ladder.state, c), ladder.state.tally[c, 1]
-            for name in ("atom", "degree", "key", "theta", "tally"):
-                getattr(state, name)[:] = getattr(found, name)
-            state.tally[1] = n_drawn
+        """Give rungs beyond their tolerance the farthest known state within it.
 
-    def _places(self) -> list[tuple[int, tuple[float, float]]]:
-        """Distance and squared error of every rung."""
-        pairs = zip(self.ladder.distance.tolist(), self.ladder.error.tolist(), strict=True)
-        return list(enumerate(pairs))
+        The coldest rung goes to the best structure fitted, if there is one: where the posterior has
+        many modes, it should begin in the largest that is known.
+        """
+        ladder, unit = self.ladder, self.engine.target.unit
+        known = [
+            (d, e, _copied(as_rung(ladder.state, c)))
+            for c, (d, e) in enumerate(zip(ladder.distance, ladder.error, strict=True))
+        ]
+        if math.isfinite(ladder.record[0]):
+            known.append((ladder.record[0], ladder.record[0] * unit, _copied(ladder.best)))
+        champion = None
+        if self.engine.is_guided and math.isfinite(ladder.record[2]):
+            champion = ladder.record[2] / unit, ladder.record[2], _copied(ladder.champion)
+            known.append(champion)
+        for c, tolerance in enumerate(ladder.tolerance):
+            place = known[c]
+            if c == 0 and champion is not None and champion[0] <= tolerance:
+                place = champion
+            elif place[0] > tolerance:
+                place = max((p for p in known if p[0] <= tolerance), key=lambda p: p[0])
+            state, n_drawn = as_rung(ladder.state, c), ladder.state.tally[c, 1]
+            ladder.distance[c], ladder.error[c] = place[0], place[1]
+            for name in ("atom", "degree", "key", "theta", "tally"):
+                getattr(state, name)[:] = getattr(place[2], name)
+            state.tally[1] = n_drawn
 
     def pack(self) -> dict[str, np.ndarray]:
         """Everything needed to continue, as plain arrays."""
