@@ -59,6 +59,25 @@ def test_json_is_one_object_with_the_contract_s_keys(rig: Path) -> None:
     assert sum(s["mass"] for s in facts["structures"]) <= 1.0 + 1e-9
 
 
+def test_a_free_run_fit_has_the_same_json_and_its_ladder(rig: Path, tmp_path: Path) -> None:
+    arguments = ("--inputs", "force", "--output", "velocity", "--objective", "abc", "--max-lag")
+    quick = ("5", "--samples", "2000", "--chains", "2", "--seed", "0", "--validation", "0.3")
+    out = tmp_path / "free.nc"
+    done = run("fit", str(rig), *arguments, *quick, "--out", str(out), "--json")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert set(facts) >= KEYS
+    assert facts["structures"][0]["structure"] == ["force(k-1)", "force(k-5)^3", "velocity(k-1)"]
+    assert len(facts["diagnostics"]["ladder"][0]["tolerance"]) == 12
+    assert facts["settings"]["objective"] == "abc"
+    assert facts["settings"]["rule"] == "default"
+    shown = run("fit", str(rig), *arguments, *quick)
+    assert shown.returncode == 0, shown.stderr
+    assert "tolerance" in shown.stdout
+    simulated = run("simulate", str(out), str(rig), "--json")
+    assert simulated.returncode == 0, simulated.stderr
+
+
 def test_the_same_seed_gives_the_same_answer_whatever_the_jobs(rig: Path) -> None:
     answers = []
     for jobs in ("1", "2"):
@@ -120,7 +139,8 @@ def test_power_auto_is_reported(rig: Path) -> None:
     [
         (("--output", "speed"), "speed"),
         (("--output", "velocity", "--prior", "flat"), "prior must be"),
-        (("--output", "velocity", "--objective", "abc"), "not available yet"),
+        (("--output", "velocity", "--objective", "output-error"), "not available yet"),
+        (("--output", "velocity", "--rule", "paper"), "rule is for objective='abc'"),
         (("--output", "velocity", "--validation", "1.5"), "between 0 and 1"),
         (("--output", "velocity", "--likelihood-power", "much"), "number or auto"),
         (("--output", "velocity", "--max-lag", "5000"), "too few samples"),
