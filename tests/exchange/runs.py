@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tests.identify.systems import by_hand, quick, simulated
@@ -10,6 +12,7 @@ from tests.identify.systems import by_hand, quick, simulated
 from adjoin import Dataset, Grammar, Posterior
 from adjoin.exchange.run_file import read_run
 from adjoin.signals import Scaling, SignalNames
+from adjoin.traces import LadderTrace
 
 
 def load(path: Path) -> Posterior:
@@ -51,6 +54,19 @@ def small(**changed: object) -> Posterior:
     return by_hand(data, chains, grammar, **{**settings, **more, **changed})
 
 
+def quick_free_run(**changed: Any) -> Posterior:
+    """Two short free-run chains; `changed` are settings."""
+    ladder = {"rungs": 3, "stages": 2, "descent": 50, **changed.pop("ladder", {})}
+    settings = {"objective": "abc", "samples": 90, "ladder": ladder, **changed}
+    return quick(**settings).fit(*simulated(n=60)).posterior_
+
+
+@cache
+def free_run() -> Posterior:
+    """A free-run posterior, always the same one: how long it took is part of it."""
+    return quick_free_run()
+
+
 def vars_of(posterior: Posterior) -> dict[str, object]:
     """The arguments it was made of."""
     return {name: getattr(posterior, name) for name in Posterior.__dataclass_fields__}
@@ -88,6 +104,10 @@ def assert_same(found: Posterior, expected: Posterior) -> None:
 
 def _assert_identical(found: object, expected: object) -> None:
     assert type(found) is type(expected)
+    if isinstance(expected, LadderTrace):
+        for mine, other in zip(found, expected, strict=True):
+            _assert_identical(mine, other)
+        return
     if isinstance(expected, np.ndarray):
         assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
         assert found.tobytes() == expected.tobytes()

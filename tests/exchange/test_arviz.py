@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
+from tests.exchange.runs import quick_free_run, vars_of
 from tests.identify.systems import LINEAR, by_hand, quick, simulated
 
 from adjoin import AdjoinError, Dataset, Grammar, Identifier, Model, Posterior, Prior, Structure
+from adjoin.errors import DivergenceWarning
 from adjoin.exchange import arviz_data
 from adjoin.exchange.arviz_data import import_arviz, to_arviz
 from adjoin.signals import Scaling
+from adjoin.traces import ChainTrace, LadderTrace
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +47,31 @@ def many_sided(**changed: Any) -> Posterior:
     return by_hand(data, chains, grammar, **{"scaling": scaling, **changed})
 
 
+def with_ladder(trace: ChainTrace) -> ChainTrace:
+    """The same draws, as if a free-run chain had left them; one rung, everything frozen."""
+    n = len(trace.structure)
+    ladder = LadderTrace(
+        distance=np.linspace(1.0, 2.0, n),
+        tolerance=np.array([[2.0]]),
+        floor=np.array([1.0]),
+        width=np.array([0.1]),
+        move=trace.move[None],
+        guided=np.zeros((1, 2), dtype=np.int64),
+        swap=np.zeros((1, 2), dtype=np.int64),
+        saved=np.zeros(8, dtype=np.int64),
+        reason="by hand",
+    )
+    return trace._replace(ladder=ladder)
+
+
+def many_sided_free_run() -> Posterior:
+    """As `many_sided`, and a draw whose free run diverges."""
+    found = many_sided()
+    first, second = map(with_ladder, found.traces)
+    second.theta[second.offset[0]] = 1e60  # of u(k)^2*y(k-3)
+    return Posterior(**{**vars_of(found), "traces": (first, second)})
+
+
 def model_of(posterior: Posterior, draw: Any) -> Model:
     """The model of one exported draw."""
     inside = draw["included"].values.astype(bool)
@@ -59,6 +87,14 @@ def one_step(posterior: Posterior, model: Model) -> np.ndarray:
         for record in posterior.data.records
     ]
     return np.concatenate(predicted)
+
+
+def free_run(posterior: Posterior, model: Model) -> np.ndarray:
+    """Plain free runs of all fitted samples from the measured ones before, records end to end."""
+    first = posterior.max_lag
+    return np.concatenate(
+        [model.simulate(r.inputs, r.output[:first])[first:] for r in posterior.data.records]
+    )
 
 
 def each_draw(exported: Any) -> list[tuple[dict[str, int], Any]]:
@@ -352,3 +388,80 @@ def test_a_posterior_without_any_term_is_exported(tmp_path: Path) -> None:
     exported = to_arviz(posterior)
     assert dataset(exported, "posterior")["theta"].shape == (1, 4, 0)
     exported.to_netcdf(str(tmp_path / "empty.nc"))
+
+
+def test_free_run_replicates_are_free_runs_with_noise_and_nan_where_they_diverge() -> None:
+    posterior = many_sided_free_run()
+    exported = to_arviz(posterior)
+    replicate = dataset(exported, "posterior_predictive")["y"]
+    noise = np.random.default_rng(0).standard_normal((8, posterior.n_rows))
+    n_lost = 0
+    for (place, draw), drawn in zip(each_draw(exported), noise, strict=True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DivergenceWarning)
+            expected = free_run(posterior, model_of(posterior, draw))
+        found = replicate.isel(place)
+        np.testing.assert_allclose(found, expected + float(draw["noise_sd"]) * drawn, rtol=1e-10)
+        n_lost += bool(np.isnan(found).any())
+    assert n_lost == 1
+    assert np.isfinite(replicate.isel(chain=1, draw=0, obs_id=0))  # not lost from the start
+
+
+@pytest.fixture(scope="module")
+def free_run_posterior() -> Posterior:
+    return quick_free_run(samples=1000, thin=4, burn_in=0.2, ladder={"annealing": 0.3})
+
+
+def test_a_free_run_posterior_has_distances_and_no_likelihood(
+    free_run_posterior: Posterior,
+) -> None:
+    exported = to_arviz(free_run_posterior, log_likelihood=True)
+    found = exported.groups() if callable(exported.groups) else exported.children
+    assert "log_likelihood" not in {name.strip("/") for name in found}
+    statistics = dataset(exported, "sample_stats")
+    assert "log_lik" not in statistics
+    assert "distance of the free run" in statistics["distance"].attrs["description"]
+    assert "likelihood" not in statistics["lp"].attrs["description"]
+    assert "tolerance" in dataset(exported, "posterior")["noise_sd"].attrs["description"]
+    assert "likelihood_power" not in statistics.attrs
+    # Without their noise, the replicates are as far from what was measured as the chain says.
+    noise = np.random.default_rng(0).standard_normal((len(free_run_posterior), 58))
+    sd = dataset(exported, "posterior")["noise_sd"].values[..., None]
+    replicate = dataset(exported, "posterior_predictive")["y"].values
+    measured = dataset(exported, "observed_data")["y"].values
+    deviation = replicate - sd * noise.reshape(replicate.shape) - measured
+    distance = 100.0 * np.mean(deviation**2, axis=-1) / np.var(measured)
+    np.testing.assert_allclose(statistics["distance"], distance, rtol=1e-8)
+    assert np.ptp(distance) > 0.0
+
+
+def test_annealing_counts_as_tuning(free_run_posterior: Posterior) -> None:
+    exported = to_arviz(free_run_posterior)
+    # 300 of 1000 samples anneal; of the 700 recorded ones every fourth, but for the first fifth.
+    assert dataset(exported, "posterior").attrs["tuning_steps"] == 300 + 140
+    assert dataset(exported, "posterior").sizes["draw"] == 560 // 4
+
+
+def test_room_is_wanted_for_no_likelihood_of_a_free_run(
+    free_run_posterior: Posterior, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n_bytes = 9 * len(free_run_posterior.terms) + 8 * free_run_posterior.n_rows
+    monkeypatch.setattr(arviz_data, "_MOST_BYTES", len(free_run_posterior) * n_bytes)
+    to_arviz(free_run_posterior)
+    monkeypatch.setattr(arviz_data, "_MOST_BYTES", len(free_run_posterior) * n_bytes - 1)
+    with pytest.raises(AdjoinError, match="thin=2"):
+        to_arviz(free_run_posterior)
+
+
+def test_arviz_summarises_a_free_run_and_keeps_it_in_a_file(
+    free_run_posterior: Posterior, tmp_path: Path
+) -> None:
+    arviz, exported = import_arviz(), to_arviz(free_run_posterior)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # R-hat of what does not vary: 0/0
+        table = arviz.summary(exported)
+    assert float(table.loc["theta[y(k-1)]", "mean"]) == pytest.approx(0.6, abs=0.2)
+    exported.to_netcdf(str(tmp_path / "export.nc"))
+    back = arviz.from_netcdf(str(tmp_path / "export.nc"))
+    for group in ("posterior", "sample_stats", "posterior_predictive"):
+        assert dataset(back, group).equals(dataset(exported, group))

@@ -13,20 +13,29 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from tests.exchange.runs import assert_made_of_the_same, assert_same, load, small
+from tests.exchange.runs import assert_made_of_the_same, assert_same, free_run, load, small
 
-from adjoin import AdjoinError
+from adjoin import AdjoinError, Posterior
 from adjoin.exchange.run_file import SCHEMA, read_run, write_run
 from adjoin.exchange.sealed import read_sealed, seal
+from adjoin.kernels.state import PROPOSALS
 
 Change = Callable[[h5py.File], None]
 
 
 @pytest.fixture(scope="module")
 def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    path = tmp_path_factory.mktemp("saved") / "run.nc"
-    write_run(small(), path)
-    return read_sealed(path, SCHEMA)
+    return content_of(small(), tmp_path_factory.mktemp("saved"))
+
+
+@pytest.fixture(scope="module")
+def free_run_content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return content_of(free_run(), tmp_path_factory.mktemp("saved"))
+
+
+def content_of(run: Posterior, folder: Path) -> bytes:
+    write_run(run, folder / "run.nc")
+    return read_sealed(folder / "run.nc", SCHEMA)
 
 
 def rewrite(content: bytes, change: Change, path: Path) -> None:
@@ -87,9 +96,12 @@ def of_variable(place: str, values: np.ndarray) -> Iterator[tuple[str, Change]]:
         ),
     )
     is_whole = values.dtype.kind == "i"
-    positive = place.endswith(("noise", "coefficient", "scale"))
     bad = [-1, 2**62, -(2**63)] if is_whole else [np.nan, np.inf, -np.inf]
-    for value in [*bad, *([0.0, -1.0] if positive else [])]:
+    if place.endswith(("noise", "coefficient", "scale", "tolerance", "width")):
+        bad += [0.0, -1.0]
+    elif place.endswith(("distance", "floor")):
+        bad += [-1.0]
+    for value in bad:
         for i in (0, -1):
             changed = values.copy()
             changed.flat[i] = value
@@ -110,7 +122,7 @@ def of_attribute(place: str, value: Any) -> Iterator[tuple[str, Change]]:
     yield "complex", replaced(place, 1j)
     if isinstance(value, str):
         yield "not UTF-8", replaced(place, np.array(b"\xff\xfe", dtype=h5py.string_dtype()))
-        if not place.endswith(("label", "noise")):  # which may be another
+        if not place.endswith(("label", "noise", "reason")):  # which may be another
             yield "empty", replaced(place, "")
             yield "half", replaced(place, value[: len(value) // 2])
             yield "twice", replaced(place, value * 2)
@@ -125,10 +137,13 @@ def of_attribute(place: str, value: Any) -> Iterator[tuple[str, Change]]:
             yield f"{bad}", replaced(place, np.full_like(value, bad))
 
 
-def every_change(content: bytes) -> list[tuple[str, Change]]:
+def every_change(content: bytes, part: str) -> list[tuple[str, Change]]:
+    """Changes of everything in a group and below."""
     found: list[tuple[str, Change]] = []
 
     def visit(place: str, item: Any) -> None:
+        if not f"/{place}".startswith(part):
+            return
         if place.startswith(("chain_2", "held_out")):  # laid out as chain_0 and data are
             found.append((f"{place} deleted", deleted(place)))
             return
@@ -145,14 +160,20 @@ def every_change(content: bytes) -> list[tuple[str, Change]]:
 
     with h5py.File(BytesIO(content)) as file:
         visit("/", file)
-        del found[-1]  # the root cannot be deleted
+        found = found[:-1]  # the root cannot be deleted
         file.visititems(visit)
     return found
 
 
-def test_every_change_is_an_error_or_changes_nothing(content: bytes, tmp_path: Path) -> None:
-    path, expected, messages = tmp_path / "run.nc", small(), []
-    changes = every_change(content)
+@pytest.mark.parametrize(
+    ("make", "part", "n_least"), [(small, "/", 400), (free_run, "/chain_0/ladder", 190)]
+)
+def test_every_change_is_an_error_or_changes_nothing(
+    make: Callable[[], Posterior], part: str, n_least: int, tmp_path: Path
+) -> None:
+    path, expected, messages = tmp_path / "run.nc", make(), []
+    content = content_of(expected, tmp_path)
+    changes = every_change(content, part)
     for what, change in changes:
         rewrite(content, change, path)
         try:
@@ -162,7 +183,7 @@ def test_every_change_is_an_error_or_changes_nothing(content: bytes, tmp_path: P
         else:
             assert_made_of_the_same(found, expected)
     assert [message for message in messages if f"'{path}'" not in message] == []
-    assert len(changes) > 400
+    assert len(changes) > n_least
     assert len(messages) > 0.8 * len(changes)  # the rest are of dimensions, titles and long names
 
 
@@ -237,6 +258,9 @@ def test_another_grammar_is_refused_however_large(
         ("/@settings", '{"prior": [1]}', "known hyperparameters"),
         ("/@settings", '{"a": NaN}', "settings is not JSON"),
         ("/@settings", "[1]", "settings must be a JSON object"),
+        ("/@settings", '{"objective": "abc"}', "settings must have the objective"),
+        ("/@schema_version", np.array([0]), "schema_version 1 to 2"),
+        ("/@schema_version", np.array([3]), "schema_version 1 to 2"),
         ("/@timing", '{"total_s": "long"}', "timing must be numbers"),
         ("/@timing", '{"total_s": 1' + 400 * "0" + "}", "timing must be numbers"),
         ("/@burn_in", np.array([1.0]), "burn_in must be from 0 to below 1"),
@@ -269,3 +293,82 @@ def test_a_claim_of_terabytes_allocates_nothing(content: bytes, tmp_path: Path) 
     rewrite(content, change, tmp_path / "run.nc")
     with pytest.raises(AdjoinError, match="chain_0/structure claims 10000000000000 values"):
         read_run(tmp_path / "run.nc")
+
+
+def altered(place: str, index: Any, value: Any) -> Change:
+    def change(file: h5py.File) -> None:
+        values = file[place][()]
+        values[index] = value
+        replaced(place, values)(file)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "value", "message"),
+    [
+        ("ladder/distance", 0, 1e6, "distance must be from 0 to the tolerance"),
+        ("ladder/distance", -1, -1e-9, "distance must be from 0 to the tolerance"),
+        ("ladder/floor", 0, 1e6, "floor must be from 0 to the tolerance"),
+        ("ladder/tolerance", 0, 0.0, "tolerance must be positive"),
+        ("ladder/tolerance", (0, 1), 1e-9, "tolerance must ascend"),
+        ("ladder/tolerance", 0, np.inf, "finite everywhere, or without limit everywhere"),
+        ("ladder/width", 1, np.inf, "width must be positive and finite"),
+        ("ladder/move", (1, 0), [3, 2, 3], "move must have counts, each a part"),
+        ("ladder/move", (1, 0), 91, "move must have counts"),  # of 90 samples
+        ("ladder/guided", 0, 91, "guided must have counts"),
+        ("ladder/guided", 0, [1, 2], "guided must have counts"),
+        ("ladder/swap", 0, 91, "swap must have counts"),
+        ("ladder/swap", 0, [-1, -2], "swap must have counts"),
+        ("ladder/saved", 3, -1, "saved must be from 0"),
+        ("ladder/saved", 3, 2**60 + 1, "saved must be from 0"),
+        ("trouble", 2, 10**9, "trouble must be from 0 to"),
+        ("noise", 0, np.inf, "noise must be finite"),
+    ],
+)
+def test_ladders_that_no_chain_could_leave_are_refused(
+    name: str, index: Any, value: Any, message: str, free_run_content: bytes, tmp_path: Path
+) -> None:
+    change = altered(f"chain_0/{name}", index, value)
+    rewrite(free_run_content, change, tmp_path / "run.nc")
+    with pytest.raises(AdjoinError, match=f"chain_0/.*{message}"):
+        read_run(tmp_path / "run.nc")
+
+
+def test_a_run_that_has_lost_its_ladders_is_refused(
+    free_run_content: bytes, tmp_path: Path
+) -> None:
+    def change(file: h5py.File) -> None:
+        for number in (0, 1):
+            del file[f"chain_{number}/ladder"]
+
+    rewrite(free_run_content, change, tmp_path / "run.nc")
+    with pytest.raises(AdjoinError, match="must have the objective 'abc' if all chains have"):
+        read_run(tmp_path / "run.nc")
+
+
+def test_a_ladder_without_stages_is_refused(free_run_content: bytes, tmp_path: Path) -> None:
+    def change(file: h5py.File) -> None:
+        for name in ("tolerance", "floor"):
+            replaced(f"chain_0/ladder/{name}", file["chain_0/ladder"][name][:0])(file)
+
+    rewrite(free_run_content, change, tmp_path / "run.nc")
+    with pytest.raises(AdjoinError, match="ladder/tolerance must have a stage and a rung"):
+        read_run(tmp_path / "run.nc")
+
+
+def test_every_proposal_of_every_rung_may_be_in_trouble_and_rounding_is_forgiven(
+    free_run_content: bytes, tmp_path: Path
+) -> None:
+    ladder = free_run().traces[0].ladder
+    most, farthest = ladder.saved[PROPOSALS], ladder.tolerance[-1, 0] * (1.0 + 1e-12)
+    assert most > free_run().traces[0].n_samples
+
+    def change(file: h5py.File) -> None:
+        altered("chain_0/trouble", 2, most)(file)
+        altered("chain_0/ladder/distance", 0, farthest)(file)
+
+    rewrite(free_run_content, change, tmp_path / "run.nc")
+    found = read_run(tmp_path / "run.nc").traces[0]
+    assert found.trouble[2] == most
+    assert found.ladder.distance[0] == farthest

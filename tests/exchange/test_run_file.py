@@ -10,11 +10,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.exchange.runs import assert_same, fitted, load, rich, small, vars_of
+from tests.exchange.runs import (
+    assert_made_of_the_same,
+    assert_same,
+    fitted,
+    free_run,
+    load,
+    quick_free_run,
+    rich,
+    small,
+    vars_of,
+)
 from tests.identify.systems import by_hand, quick, simulated
 
 from adjoin import AdjoinError, Dataset, Grammar, Posterior
+from adjoin.exchange import run_file
 from adjoin.exchange.run_file import SavedRun, read_run, write_run
+from adjoin.traces import ChainTrace
 
 
 def one_chain() -> Posterior:
@@ -36,6 +48,14 @@ def centred() -> Posterior:
     return quick(chains=1).fit(1e4 * u, 300.0 + y).posterior_
 
 
+def mean_deviation(simulated: np.ndarray, measured: np.ndarray) -> float:
+    return float(np.abs(simulated - measured).mean())
+
+
+def by_a_distance_of_ones_own() -> Posterior:
+    return quick_free_run(distance=mean_deviation, chains=1)
+
+
 RUNS: list[Callable[[], Posterior]] = [
     fitted,
     rich,
@@ -44,6 +64,8 @@ RUNS: list[Callable[[], Posterior]] = [
     autonomous,
     without_terms,
     centred,
+    free_run,
+    by_a_distance_of_ones_own,
 ]
 
 
@@ -54,7 +76,7 @@ def test_a_run_comes_back_to_the_last_bit(make: Callable[[], Posterior], tmp_pat
     assert_same(load(tmp_path / "run.nc"), run)
 
 
-@pytest.mark.parametrize("make", [rich, small])
+@pytest.mark.parametrize("make", [rich, small, free_run])
 def test_the_same_run_gives_the_same_bytes(make: Callable[[], Posterior], tmp_path: Path) -> None:
     first, second, third = (tmp_path / name for name in ("a.nc", "b.nc", "c.nc"))
     run = make()
@@ -62,6 +84,32 @@ def test_the_same_run_gives_the_same_bytes(make: Callable[[], Posterior], tmp_pa
     write_run(run, second)
     write_run(read_run(first), third)
     assert first.read_bytes() == second.read_bytes() == third.read_bytes()
+
+
+def without_limit(trace: ChainTrace) -> ChainTrace:
+    """As a chain leaves it that samples the prior, where free runs may diverge."""
+    infinite = np.full_like(trace.ladder.tolerance, np.inf)
+    ladder = trace.ladder._replace(tolerance=infinite, distance=infinite[0, 0] * trace.noise)
+    return trace._replace(ladder=ladder, noise=infinite[0, 0] * trace.noise)
+
+
+def test_a_ladder_without_limit_comes_back_with_infinite_distances_and_noise(
+    tmp_path: Path,
+) -> None:
+    traces = tuple(map(without_limit, free_run().traces))
+    run = Posterior(**{**vars_of(free_run()), "traces": traces})
+    write_run(run, tmp_path / "run.nc")
+    assert_made_of_the_same(load(tmp_path / "run.nc"), run)
+
+
+def test_a_file_of_the_first_schema_is_still_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(run_file, "SCHEMA", 1)
+        write_run(small(), tmp_path / "run.nc")
+    assert b"adjoin-run schema 00000001 " in (tmp_path / "run.nc").read_bytes()
+    assert_same(load(tmp_path / "run.nc"), small())
 
 
 def test_the_bytes_do_not_depend_on_the_process(tmp_path: Path) -> None:
@@ -91,7 +139,21 @@ def test_xarray_reads_data_and_traces_by_name(tmp_path: Path) -> None:
         np.testing.assert_array_equal(record["e"].values, run.data.records[1].inputs[:, 1])
         np.testing.assert_array_equal(record["z"].values, run.data.records[1].output)
         np.testing.assert_array_equal(tree["chain_1/theta"].values, run.traces[1].theta)
+        assert "ladder" not in tree["chain_1"]
         assert tree["chain_1/noise"].attrs["long_name"] == "variance of the noise, in model units"
+
+
+def test_xarray_reads_ladders_by_name(tmp_path: Path) -> None:
+    xarray = pytest.importorskip("xarray")
+    write_run(free_run(), tmp_path / "run.nc")
+    expected = free_run().traces[1].ladder
+    with xarray.open_datatree(tmp_path / "run.nc", engine="h5netcdf") as tree:
+        ladder = tree["chain_1/ladder"]
+        assert ladder["distance"].dims == tree["chain_1/noise"].dims == ("record",)
+        assert ladder["tolerance"].dims == ("stage", "rung")
+        assert ladder["move"].dims == ("rung", "kind", "outcome")
+        np.testing.assert_array_equal(ladder["tolerance"].values, expected.tolerance)
+        assert ladder.attrs["reason"] == expected.reason
 
 
 def test_h5py_and_h5netcdf_ignore_the_seal(tmp_path: Path) -> None:
@@ -147,6 +209,17 @@ def test_what_could_not_be_read_back_is_not_saved(
 ) -> None:
     with pytest.raises(AdjoinError, match=f"cannot save the run: .*{message}"):
         write_run(small(**changed), tmp_path / "run.nc")
+    assert not list(tmp_path.iterdir())
+
+
+def test_chains_with_and_without_ladders_are_not_saved_together(tmp_path: Path) -> None:
+    run = free_run()
+    first, second = run.traces
+    no_ladder = second._replace(ladder=None)
+    other = {**run.settings, "objective": "osa"}
+    for changed in ({"traces": (first, no_ladder)}, {"settings": other}):
+        with pytest.raises(AdjoinError, match=r"cannot save the run: settings .* have a ladder"):
+            write_run(Posterior(**{**vars_of(run), **changed}), tmp_path / "run.nc")
     assert not list(tmp_path.iterdir())
 
 

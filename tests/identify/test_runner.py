@@ -200,10 +200,7 @@ def test_interrupted_while_chains_are_started_it_stops_too() -> None:
 
 def test_interrupted_before_anything_is_recorded_there_is_nothing_to_give() -> None:
     class Silent(Engine):
-        def warm_up(self) -> None:
-        self.start(0).advance(1)
-
-    def start(self, seed: np.random.SeedSequence | int) -> Chain:
+        def start(self, seed: np.random.SeedSequence | int) -> Chain:
             chain = super().start(seed)
             chain.finish = Chain(self, 0.0).finish  # type: ignore[method-assign]
             return chain

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from datetime import UTC, datetime
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,12 @@ import numpy as np
 
 from adjoin import __version__
 from adjoin.checks import make_generator, require_count
-from adjoin.errors import AdjoinError
+from adjoin.errors import AdjoinError, DivergenceWarning
+from adjoin.grammar import Structure
 from adjoin.grammar.equation import term_text
 from adjoin.grammar.terms import exponents
-from adjoin.kernels.state import Float1D, Float2D, Int1D, Int2D
+from adjoin.kernels.state import PROPOSED, Float1D, Float2D, Int1D, Int2D
+from adjoin.model import Model
 from adjoin.regression import design
 
 if TYPE_CHECKING:
@@ -49,6 +52,12 @@ def to_arviz(
     are the pointwise groups, with :math:`\hat y_k` the one-step prediction of a draw; the
     likelihood is not tempered, whatever power the chains ran with.
 
+    Of a free-run posterior (``objective="abc"``), :math:`\hat y_k` is the free run of a draw from
+    the first measured samples, NaN from where it diverges, and σ² the noise variance that its
+    tolerance stands for. It has no likelihood, only a tolerance: the group `log_likelihood` and the
+    statistic `log_lik` are left out even if asked for, and the statistic `distance` says how far
+    the free run is from the measured output.
+
     Parameters
     ----------
     posterior : Posterior
@@ -56,7 +65,8 @@ def to_arviz(
     thin : int
         Keep every so many draws.
     log_likelihood, posterior_predictive : bool
-        Whether to have the groups with a value for every draw and fitted sample.
+        Whether to have the groups with a value for every draw and fitted sample; a free-run
+        posterior never has the first.
     seed : int or None
         Of the noise in the posterior predictive draws; None for another one every time.
 
@@ -71,7 +81,8 @@ def to_arviz(
     rng = make_generator(seed)
     arviz = import_arviz()
     chosen = _choose_draws(posterior, int(thin))
-    n_pointwise = bool(log_likelihood) + bool(posterior_predictive)
+    log_likelihood = bool(log_likelihood) and not posterior.is_free_run
+    n_pointwise = log_likelihood + bool(posterior_predictive)
     _require_room(posterior, chosen, int(thin), n_pointwise)
     groups = {
         # Booleans, but for the summary of ArviZ 1.x, which takes differences of them.
@@ -172,11 +183,13 @@ def _draws_group(posterior: Posterior, chosen: Int2D, flag: type) -> xr.Dataset:
     theta[at], included[at] = draws.theta[inside], True
     terms = [posterior.encoding.term(posterior.term_keys[number]) for number in present]
     by_term, shape = (*_DRAW, "term"), (*chosen.shape, len(terms))
+    of_noise = "standard deviation of the noise"
+    of_noise += " that the tolerance stands for" if posterior.is_free_run else ""
     variables = {
         "theta": (by_term, theta.reshape(shape), _said("coefficient; 0 where it is not in")),
         "included": (by_term, included.reshape(shape), _said("whether the term is in")),
         "n_terms": (_DRAW, draws.size[chosen], _said("number of terms")),
-        "noise_sd": (_DRAW, draws.noise_sd[chosen], _said("standard deviation of the noise")),
+        "noise_sd": (_DRAW, draws.noise_sd[chosen], _said(of_noise)),
     }
     if np.ptp(draws.coefficient) > 0.0:
         said = _said("standard deviation of the coefficients' prior, on scaled signals")
@@ -186,21 +199,30 @@ def _draws_group(posterior: Posterior, chosen: Int2D, flag: type) -> xr.Dataset:
 
 
 def _statistics_group(posterior: Posterior, chosen: Int2D) -> xr.Dataset:
-    """Log densities and the rank of the structure of every draw."""
+    """Log densities, fit and the rank of the structure of every draw."""
     draws = posterior.draws
-    # A density of y/s is s times that of y, once for every fitted sample; none with power 0.
-    n_fitted = posterior.n_rows if posterior.power > 0.0 else 0
-    log_lik = draws.log_lik[chosen] - n_fitted * math.log(posterior.scaling.noise_factor)
-    of_draw = (
-        "log density of structure, coefficients and variances on scaled signals, up to a constant;"
-        f" the likelihood to the power {posterior.power:g}"
-    )
-    of_samples = "log density of all fitted samples, one step ahead, given coefficients and noise"
+    if posterior.is_free_run:
+        of_draw = (
+            "log density of structure and coefficients on scaled signals, up to a constant, which"
+            " is their prior within the tolerance"
+        )
+        fit = "distance", posterior.distance[chosen]
+        of_fit = "distance of the free run from the fitted output, in the unit of the tolerance"
+    else:
+        of_draw = (
+            "log density of structure, coefficients and variances on scaled signals, up to a"
+            f" constant; the likelihood to the power {posterior.power:g}"
+        )
+        # A density of y/s is s times that of y, once for every fitted sample; none with power 0.
+        n_fitted = posterior.n_rows if posterior.power > 0.0 else 0
+        log_unit = math.log(posterior.scaling.noise_factor)
+        fit = "log_lik", draws.log_lik[chosen] - n_fitted * log_unit
+        of_fit = "log density of all fitted samples, one step ahead, given coefficients and noise"
     of_structure = "log prior of the structure, up to a constant"
     rank = _rank_of(posterior)[draws.structure[chosen]]
     variables = {
         "lp": (_DRAW, posterior.log_posterior[chosen], _said(of_draw)),
-        "log_lik": (_DRAW, log_lik, _said(of_samples)),
+        fit[0]: (_DRAW, fit[1], _said(of_fit)),
         "log_prior": (_DRAW, draws.log_prior[chosen], _said(of_structure)),
         "structure": (_DRAW, rank, _said("rank of the structure by mass, from 0")),
     }
@@ -227,13 +249,10 @@ def _pointwise(
     wants_density: bool,
     wants_replicate: bool,
 ) -> tuple[Float2D | None, Float2D | None]:
-    """(n_draws, n_rows) log densities of the fitted samples, and samples drawn in their place.
-
-    Draws of one structure share its columns, so that they are predicted by one matrix product.
-    """
+    """(n_draws, n_rows) log densities of the fitted samples, and samples drawn in their place."""
     if not (wants_density or wants_replicate):
         return None, None
-    draws, scaling, places = posterior.draws, posterior.scaling, chosen.ravel()
+    draws, places = posterior.draws, chosen.ravel()
     measured = _fitted_output(posterior)
     shape = len(places), len(measured)
     density = np.empty(shape) if wants_density else None
@@ -243,14 +262,13 @@ def _pointwise(
     order = np.argsort(structure, kind="stable")
     numbers, start = np.unique(structure[order], return_index=True)
     most = max(1, _BLOCK_VALUES // shape[1])
+    predictor = _free_runs if posterior.is_free_run else _one_step
     for number, rows in zip(numbers, np.split(order, start[1:]), strict=True):
         found = posterior.structure(int(rank_of[number]))
-        columns, _ = design(posterior.data, found, posterior.max_lag, scaling)
-        factor = np.array([scaling.coefficient_factor(exponents(term)) for term in found])
+        predict = predictor(posterior, found)
         for block in np.split(rows, range(most, len(rows), most)):
             at = draws.offset[places[block], None] + np.arange(len(found))
-            expected = (draws.theta[at] / factor) @ columns.T * scaling.noise_factor
-            expected += scaling.offset[-1]
+            expected = predict(draws.theta[at])
             sd = draws.noise_sd[places[block], None]
             if density is not None:
                 deviation = (measured - expected) / sd
@@ -258,6 +276,44 @@ def _pointwise(
             if replicate is not None:
                 replicate[block] = expected + sd * replicate[block]
     return density, replicate
+
+
+def _one_step(posterior: Posterior, structure: Structure) -> Callable[[Float2D], Float2D]:
+    """What predicts the fitted samples one step ahead, for rows of coefficients.
+
+    Draws of one structure share its columns, so that they are predicted by one matrix product.
+    """
+    scaling = posterior.scaling
+    columns, _ = design(posterior.data, structure, posterior.max_lag, scaling)
+    factor = np.array([scaling.coefficient_factor(exponents(term)) for term in structure])
+
+    def predict(theta: Float2D) -> Float2D:
+        expected: Float2D = (theta / factor) @ columns.T * scaling.noise_factor
+        expected += scaling.offset[-1]
+        return expected
+
+    return predict
+
+
+def _free_runs(posterior: Posterior, structure: Structure) -> Callable[[Float2D], Float2D]:
+    """What simulates the fitted samples, for rows of coefficients; NaN from a divergence on."""
+    records, first = posterior.data.records, posterior.max_lag
+    inputs = [record.inputs for record in records]
+    seeds = [record.output[:first] for record in records]
+
+    def run(theta: Float1D) -> Float1D:
+        model = Model(structure, tuple(theta), offsets=posterior.scaling.offsets)
+        return np.concatenate([series[first:] for series in model.simulate(inputs, seeds)])
+
+    def predict(theta: Float2D) -> Float2D:
+        # Most draws repeat the one before.
+        distinct, place = np.unique(theta, axis=0, return_inverse=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DivergenceWarning)  # NaN says it
+            runs = np.array([run(row) for row in distinct])
+        return runs[place.ravel()]
+
+    return predict
 
 
 def _fitted_output(posterior: Posterior) -> Float1D:
@@ -311,9 +367,14 @@ def _attributes(posterior: Posterior, arviz: ModuleType, group: str) -> dict[str
         "arviz_version": arviz.__version__,
     }
     if group in ("posterior", "sample_stats"):
-        n_samples = min(trace.n_samples for trace in posterior.traces)
-        found["tuning_steps"] = int(posterior.burn_in * n_samples)
-        found["likelihood_power"] = float(posterior.power)
+        trace = min(posterior.traces, key=lambda trace: trace.n_samples)
+        n_recording = trace.n_samples
+        if posterior.is_free_run:
+            n_recording = int(trace.move[:, PROPOSED].sum())  # one a sample, since it was frozen
+        else:
+            found["likelihood_power"] = float(posterior.power)
+        n_annealing = trace.n_samples - n_recording
+        found["tuning_steps"] = n_annealing + int(posterior.burn_in * n_recording)
         if "sampling_s" in posterior.timing:
             found["sampling_time"] = float(posterior.timing["sampling_s"])
     return found

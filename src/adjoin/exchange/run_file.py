@@ -7,9 +7,10 @@
     /data/record_0     one variable per signal, by its name (k)
     /held_out/record_0 likewise, if something was kept back
     /chain_0           structure, noise, log_lik, … (record), theta (entry), key (term_entry)
+    /chain_0/ladder    of a free-run chain: distance (record), tolerance (stage, rung), …
 
 Traces are in model units, data in the user's. Receives a `Posterior`; gives back the arguments
-that make an equal one, to the last bit.
+that make an equal one, to the last bit. Schema 1 had no ladders, and is read as well.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ from adjoin.traces import ChainTrace
 if TYPE_CHECKING:
     from adjoin.posterior import Posterior
 
-SCHEMA = 1
+SCHEMA = 2
+_OLDEST = 1
+_FREE_RUN = "abc"  # the objective of runs with ladders
 
 _KEY_BITS = 63  # a term has at most so many factors, or its key would not fit
 _LONGEST = 1e12  # seconds
@@ -134,8 +137,8 @@ def _root_attributes(run: Posterior | SavedRun) -> dict[str, Any]:
 
 
 def _read_root(root: StoredGroup) -> SavedRun:
-    if root.text("format") != FORMAT or root.whole("schema_version") != SCHEMA:
-        raise root.fault("format", f"must be {FORMAT} with schema_version {SCHEMA}")
+    if root.text("format") != FORMAT or not _OLDEST <= root.whole("schema_version") <= SCHEMA:
+        raise root.fault("format", f"must be {FORMAT} with schema_version {_OLDEST} to {SCHEMA}")
     grammar = Grammar.from_text(root.text("grammar"))
     signals = grammar.signals
     data = _read_dataset(root.child("data"), signals)
@@ -152,14 +155,21 @@ def _read_root(root: StoredGroup) -> SavedRun:
     has_held_out = root.whole("has_held_out")
     if has_held_out != int("held_out" in root.group):
         raise root.fault("has_held_out", "must say whether there is a group held_out")
+    settings = _read_settings(root)
+    traces = tuple(read_trace(root.child(f"chain_{number}"), encoding) for number in chains)
+    if {trace.ladder is not None for trace in traces} != {settings.get("objective") == _FREE_RUN}:
+        raise root.fault(
+            "settings",
+            f"must have the objective '{_FREE_RUN}' if all chains have a ladder, another if none",
+        )
     return SavedRun(
-        traces=tuple(read_trace(root.child(f"chain_{number}"), encoding) for number in chains),
+        traces=traces,
         grammar=grammar,
         scaling=_read_scaling(root.child("scaling"), signals),
         data=data,
         power=root.number("power", 0.0, np.inf),
         burn_in=root.number("burn_in", 0.0, 1.0),
-        settings=_read_settings(root),
+        settings=settings,
         timing=_read_timing(root),
         chain_numbers=tuple(chains),
         held_out=_read_dataset(root.child("held_out"), signals) if has_held_out else None,

@@ -1,18 +1,18 @@
 """Arrays, texts and numbers in the groups of a netCDF-4 file, and out of them.
 
-`store` writes a variable. `StoredGroup` reads, and believes nothing before it is checked: it hands
-on values of exactly the type and shape asked for. Everything h5py can object to becomes an
-`AdjoinError` here, in `_reading`.
+`store` writes a variable, `store_all` those of a layout. `StoredGroup` reads, and believes nothing
+before it is checked: it hands on values of exactly the type and shape asked for. Everything h5py
+can object to becomes an `AdjoinError` here, in `_reading`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,18 @@ _SMALL = 4096  # bytes; packing less does not pay
 _CHUNK = 131_072  # values, a megabyte
 
 
+class Series(NamedTuple):
+    """What a variable is: its type, its dimensions and what it says."""
+
+    dtype: str
+    dimensions: tuple[str, ...]
+    about: str
+
+
+Layout = Mapping[str, Series]
+"""Variables of a group by name; the first one with a dimension sets its length."""
+
+
 def store(group: Any, name: str, values: Any, dimensions: Sequence[str], about: str) -> None:
     """Write a variable into an h5netcdf group, packed where that pays."""
     array = np.asarray(values)
@@ -38,6 +50,12 @@ def store(group: Any, name: str, values: Any, dimensions: Sequence[str], about: 
         packing |= {"compression_opts": 4, "shuffle": True}
     variable = group.create_variable(name, tuple(dimensions), data=array, **packing)
     variable.attrs["long_name"] = about
+
+
+def store_all(group: Any, layout: Layout, values: Mapping[str, Any]) -> None:
+    """Write the variables of a layout into an h5netcdf group."""
+    for name, series in layout.items():
+        store(group, name, values[name], series.dimensions, series.about)
 
 
 @dataclass(frozen=True)
@@ -91,6 +109,21 @@ class StoredGroup:
             if found.size * found.dtype.itemsize > _LARGEST_EXPANSION * found.id.get_storage_size():
                 raise self.fault(name, f"claims {found.size} values that the file does not hold")
             return np.asarray(found[()], dtype=np.dtype(dtype).newbyteorder("="))
+
+    def variables(self, layout: Layout, lengths: Mapping[str, int]) -> dict[str, np.ndarray]:
+        """The values of a layout's variables, whose dimensions agree and have these lengths."""
+        known, found = dict(lengths), {}
+        for name, series in layout.items():
+            shape = [known.get(dimension) for dimension in series.dimensions]
+            found[name] = self.variable(name, series.dtype, shape)
+            known.update(zip(series.dimensions, found[name].shape, strict=True))
+        return found
+
+    def require_nested(self, name: str, counts: np.ndarray, most: np.ndarray | int) -> None:
+        """Refuse counts unless each is a part of the one before, and the first of `most`."""
+        is_nested = (counts[..., 1:] <= counts[..., :-1]).all() and (counts[..., -1] >= 0).all()
+        if not (is_nested and (counts[..., 0] <= most).all()):
+            raise self.fault(name, "must have counts, each a part of the one before it")
 
     def attribute(self, name: str, dtype: str, shape: Sequence[int | None] = (1,)) -> np.ndarray:
         """The numbers in an attribute of that type and shape."""

@@ -7,50 +7,42 @@ an `AdjoinError` that says what in it no chain could have left behind.
 from __future__ import annotations
 
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from adjoin.exchange.stored_group import FLOAT, INTEGER, StoredGroup, store
+from adjoin.exchange.stored_group import FLOAT, INTEGER, Series, StoredGroup, store_all
+from adjoin.exchange.stored_ladder import read_ladder, write_ladder
 from adjoin.grammar.encoding import Encoding
-from adjoin.kernels.state import N_MOVES, Int1D
+from adjoin.kernels.state import N_MOVES, PROPOSALS, Int1D
 from adjoin.traces import ChainTrace
 
-
-class _Series(NamedTuple):
-    dtype: str
-    dimensions: tuple[str, ...]
-    about: str
-
-
-# The first variable with a dimension sets its length.
 _LAYOUT = {
-    "structure": _Series(INTEGER, ("record",), "number of the structure, from 0 on"),
-    "offset": _Series(
-        INTEGER, ("record_edge",), "record i has theta from offset[i] to offset[i+1]"
-    ),
-    "theta": _Series(FLOAT, ("entry",), "coefficients of all records end to end, in model units"),
-    "noise": _Series(FLOAT, ("record",), "variance of the noise, in model units"),
-    "coefficient": _Series(FLOAT, ("record",), "prior variance of the coefficients"),
-    "log_lik": _Series(FLOAT, ("record",), "log likelihood of the draw"),
-    "log_prior": _Series(FLOAT, ("record",), "log prior of the structure"),
-    "key_offset": _Series(
+    "structure": Series(INTEGER, ("record",), "number of the structure, from 0 on"),
+    "offset": Series(INTEGER, ("record_edge",), "record i has theta from offset[i] to offset[i+1]"),
+    "theta": Series(FLOAT, ("entry",), "coefficients of all records end to end, in model units"),
+    "noise": Series(FLOAT, ("record",), "variance of the noise, in model units"),
+    "coefficient": Series(FLOAT, ("record",), "prior variance of the coefficients"),
+    "log_lik": Series(FLOAT, ("record",), "log likelihood of the draw"),
+    "log_prior": Series(FLOAT, ("record",), "log prior of the structure"),
+    "key_offset": Series(
         INTEGER, ("structure_edge",), "structure j has the keys from key_offset[j] to [j+1]"
     ),
-    "key": _Series(
+    "key": Series(
         INTEGER,
         ("term_entry",),
         "terms of all structures end to end; the digits of a key to base (number of atoms + 1) are"
         " the term's factors, counted from 1 in the attribute 'atoms' of the file",
     ),
-    "move": _Series(INTEGER, ("kind", "outcome"), "moves proposed, possible and accepted"),
-    "trouble": _Series(
+    "move": Series(INTEGER, ("kind", "outcome"), "moves proposed, possible and accepted"),
+    "trouble": Series(
         INTEGER,
         ("reason",),
         "refused: proposals and noise draws not to be factorised, structures without room",
     ),
 }
 _LENGTHS = {"kind": N_MOVES, "outcome": 3, "reason": 3}
+_LADDER = "ladder"
 
 
 def write_trace(group: Any, trace: ChainTrace) -> None:
@@ -60,19 +52,20 @@ def write_trace(group: Any, trace: ChainTrace) -> None:
     values["key"] = np.array([*chain.from_iterable(structures)], dtype=np.int64)
     values["key_offset"] = np.cumsum([0, *map(len, structures)])
     group.attrs["n_samples"] = values.pop("n_samples")
-    for name, series in _LAYOUT.items():
-        store(group, name, values[name], series.dimensions, series.about)
+    store_all(group, _LAYOUT, values)
+    if trace.ladder is not None:
+        # Last: it shares the dimensions of the chain.
+        write_ladder(group.create_group(_LADDER), trace.ladder)
 
 
 def read_trace(group: StoredGroup, encoding: Encoding) -> ChainTrace:
     """The trace in a group, checked against the grammar that its keys are made of."""
-    lengths, found = dict(_LENGTHS), {}
-    for name, series in _LAYOUT.items():
-        shape = [lengths.get(dimension) for dimension in series.dimensions]
-        found[name] = group.variable(name, series.dtype, shape)
-        lengths.update(zip(series.dimensions, found[name].shape, strict=True))
+    found = group.variables(_LAYOUT, _LENGTHS)
     structures = _read_structures(group, found.pop("key"), found.pop("key_offset"), encoding)
-    trace = ChainTrace(structures=structures, n_samples=group.whole("n_samples"), **found)
+    n_samples, ladder = group.whole("n_samples"), None
+    if _LADDER in group.group:
+        ladder = read_ladder(group.child(_LADDER), len(found["structure"]), n_samples)
+    trace = ChainTrace(structures=structures, n_samples=n_samples, ladder=ladder, **found)
     _check(group, trace)
     return trace
 
@@ -88,19 +81,21 @@ def _check(group: StoredGroup, trace: ChainTrace) -> None:
         raise group.fault("offset", "does not fit the structures")
     if len(trace.theta) != trace.offset[-1]:
         raise group.fault("theta", f"has {len(trace.theta)} values, not {trace.offset[-1]}")
-    for name in ("theta", "noise", "coefficient", "log_lik", "log_prior"):
+    finite = ["theta", "coefficient", "log_lik", "log_prior"]
+    # A tolerance without limit, by which the prior is sampled, stands for noise without limit.
+    if trace.ladder is None or np.isfinite(trace.ladder.tolerance).all():
+        finite.append("noise")
+    for name in finite:
         if not np.isfinite(getattr(trace, name)).all():
             raise group.fault(name, "must be finite everywhere")
     for name in ("noise", "coefficient"):
-        if getattr(trace, name).min() <= 0:
+        if not (getattr(trace, name) > 0).all():  # nor is NaN
             raise group.fault(name, "must be positive everywhere")
-    # accepted ≤ possible ≤ proposed ≤ drawn, and at most one trouble of a kind per sample
-    proposed, possible, accepted = trace.move.T
-    is_nested = (accepted >= 0) & (accepted <= possible) & (possible <= proposed)
-    if not (is_nested & (proposed <= trace.n_samples)).all():
-        raise group.fault("move", "must count moves accepted among possible among proposed ones")
-    if trace.trouble.min() < 0 or trace.trouble.max() > trace.n_samples:
-        raise group.fault("trouble", f"must be from 0 to {trace.n_samples}")
+    group.require_nested("move", trace.move, trace.n_samples)
+    # At most one trouble of a kind per sample, or per proposal where every rung makes its own.
+    n_decided = trace.n_samples if trace.ladder is None else int(trace.ladder.saved[PROPOSALS])
+    if trace.trouble.min() < 0 or trace.trouble.max() > n_decided:
+        raise group.fault("trouble", f"must be from 0 to {n_decided}")
 
 
 def _read_structures(

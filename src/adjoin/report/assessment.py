@@ -36,6 +36,16 @@ _ENOUGH_SAMPLES = 50  # below, neither coverage nor correlations say anything
 _SLIGHT = 0.1  # a correlation that explains less than 1 % of a variance
 _MANY_LOST = 0.05  # share of draws: beyond, the mean and the bands are those of a selection
 
+_COLOURED = (
+    "only the residual's own past explains it: the noise is not white, as with noise on the"
+    " measured output; intervals are then too narrow, and likelihood_power='auto' widens them"
+)
+_COLOURED_FREE_RUN = (
+    "only the residual's own past explains it: the measurement noise is coloured, as is noise that"
+    " the system feeds back, or the model misses slow dynamics; intervals are then too narrow, and"
+    " a larger ladder={'kappa': …} or ladder={'tolerance': …} widens them"
+)
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -192,11 +202,7 @@ class Assessment:
             f" {worst.correlation[at]:+.2f}, of {worst.name} at lag {worst.lag[at]}"
         ]
         if all(test.name == "residual with itself" for test in failed):
-            reasons.append(
-                "only the residual's own past explains it: the noise is not white, as with noise on"
-                " the measured output; intervals are then too narrow, and likelihood_power='auto'"
-                " widens them"
-            )
+            reasons.append(_COLOURED_FREE_RUN if self.posterior.is_free_run else _COLOURED)
         else:
             reasons.append("a larger max_lag or max_degree, another input or a function may help")
         return Answer(CAUTION, "Slightly" if size[at] < _SLIGHT else "Yes", tuple(reasons))

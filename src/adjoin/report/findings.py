@@ -10,6 +10,7 @@ import math
 import warnings
 from typing import Any, Literal
 
+import numpy as np
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console
@@ -23,6 +24,7 @@ from adjoin.grammar.equation import term_text
 from adjoin.levels import CAUTION, GOOD, POOR
 from adjoin.model import Model
 from adjoin.posterior import Posterior
+from adjoin.report.ladder_words import distance_unit, is_squared, ladder_line, span
 from adjoin.rounding import rounded
 from adjoin.scores import nmse, rmse
 from adjoin.signals import Dataset
@@ -33,6 +35,7 @@ _SMALLEST_MASS, _SMALLEST_INCLUSION = 0.005, 0.01  # below, a table only counts
 _BAR, _WIDE = 10, 100  # characters
 _NARROWEST = 10  # characters for a term
 _SHORT = 8  # terms that fit on a line or two
+_UNKNOWN = "–"
 
 
 def score_model(model: Model, data: Dataset, n_seed: int) -> dict[str, float | None]:
@@ -57,7 +60,7 @@ def describe_findings(
     every: Posterior | None = None,
     scores: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The JSON object of ``adjoin fit``.
+    """The JSON object of ``adjoin fit``; None where a number is infinite, as JSON has none.
 
     Parameters
     ----------
@@ -74,7 +77,7 @@ def describe_findings(
     diagnostics = dict(every.diagnostics)
     if every is not posterior:
         diagnostics["selected_chain"] = posterior.chain_numbers[0]
-    return {
+    facts = {
         "equation": posterior.map_model.equation,
         "offsets": dict(posterior.map_model.offsets),
         "structures": [
@@ -95,6 +98,8 @@ def describe_findings(
         "settings": dict(posterior.settings),
         "version": __version__,
     }
+    found: dict[str, Any] = _as_json(facts)
+    return found
 
 
 def print_findings(console: Console, posterior: Posterior, facts: dict[str, Any]) -> None:
@@ -113,10 +118,15 @@ def print_findings(console: Console, posterior: Posterior, facts: dict[str, Any]
     console.print()
     _print_structures(console, facts)
     _print_terms(console, facts)
-    console.print(f"[bold]noise[/bold]      {_say_noise(facts)}")
+    console.print(f"[bold]noise[/bold]      {_say_noise(posterior)}")
     for part, scores in facts["scores"].items():
         console.print(f"[bold]{part:11}[/bold]{_say_scores(scores)}")
     for line in _say_chains(facts):
+        console.print(line)
+    if ladders := facts["diagnostics"].get("ladder"):
+        unit = distance_unit(posterior) or f"by {facts['settings']['distance']}"
+        console.print(f"[bold]ladder[/bold]     {escape(ladder_line(ladders, unit))}")
+    for line in _say_effort(facts):
         console.print(line)
 
 
@@ -194,19 +204,35 @@ def _say_scores(scores: dict[str, float | None]) -> str:
     return text if ahead is None else f"{text}, one step ahead RMSE {ahead:.4g}"
 
 
-def _say_noise(facts: dict[str, Any]) -> str:
-    noise = facts["noise"]
-    if facts["diagnostics"]["likelihood_power"] == 0.0:
-        return "not determined: the likelihood is off"
+def noise_in_words(posterior: Posterior) -> tuple[str, str]:
+    """The standard deviation of the noise, a dash where nothing is known, and how sure it is."""
+    sd = posterior.draws.noise_sd
+    if posterior.power == 0.0:
+        return _UNKNOWN, "the likelihood is off"
+    if not np.isfinite(sd).all():
+        return _UNKNOWN, "the tolerance is infinite"
+    if is_squared(posterior):  # one value per chain, which no datum had a say in
+        limits = span([float(sd.min()), float(sd.max())])
+        apart = f"s of the chains, {limits}" if " to " in limits else ""
+        return f"{sd.mean():.4g}", f"implied by the tolerance{apart}; no posterior"
+    noise = posterior.noise
     mean, low, high = rounded([noise["mean"], noise["q025"], noise["q975"]], noise["sd"])
-    return f"standard deviation {mean}, 95 % in \\[{low}, {high}]"
+    whose = "error of each draw's free run, " if posterior.is_free_run else ""
+    return mean, f"{whose}95 % in [{low}, {high}]"
+
+
+def _say_noise(posterior: Posterior) -> str:
+    value, note = noise_in_words(posterior)
+    if value == _UNKNOWN:
+        return f"not determined: {note}"
+    return f"standard deviation {value}, {escape(note)}"
 
 
 _SHADE = {GOOD: "green", CAUTION: "yellow", POOR: "red"}
 
 
 def _say_chains(facts: dict[str, Any]) -> list[str]:
-    found, timing = facts["diagnostics"], facts["timing"]
+    found = facts["diagnostics"]
     chains, verdict = found["chains"], found["verdict"]
     shade = _SHADE[verdict["level"]]
     acceptance = ", ".join(f"{chain['acceptance']:.1%}" for chain in chains)
@@ -218,15 +244,26 @@ def _say_chains(facts: dict[str, Any]) -> list[str]:
     if facts["settings"].get("is_power_estimated") or power != 1.0:
         why = "residuals look independent" if power == 1.0 else "autocorrelated samples count less"
         lines.append(f"[bold]likelihood[/bold] to the power {power:.3g} ({why})")
-    n_samples = sum(chain["n_samples"] for chain in chains)
-    lines.append(
-        f"[bold]data[/bold]       {facts['n_rows']:,} samples fitted; the others seed the lags"
-    )
-    lines.append(
-        f"[bold]time[/bold]       {timing['sampling_s']:.2f} s for {n_samples:,} samples"
-        f" ({timing['total_s']:.2f} s in all)"
-    )
     return lines
+
+
+def _say_effort(facts: dict[str, Any]) -> list[str]:
+    timing = facts["timing"]
+    n_samples = sum(chain["n_samples"] for chain in facts["diagnostics"]["chains"])
+    return [
+        f"[bold]data[/bold]       {facts['n_rows']:,} samples fitted; the others seed the lags",
+        f"[bold]time[/bold]       {timing['sampling_s']:.2f} s for {n_samples:,} samples"
+        f" ({timing['total_s']:.2f} s in all)",
+    ]
+
+
+def _as_json(value: Any) -> Any:
+    """Nested values without the numbers that JSON does not know."""
+    if isinstance(value, dict):
+        return {name: _as_json(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_json(item) for item in value]
+    return _finite(value) if isinstance(value, float) else value
 
 
 def _finite(value: float) -> float | None:

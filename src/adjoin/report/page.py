@@ -24,7 +24,14 @@ from adjoin.files import write_whole
 from adjoin.grammar.equation import term_text
 from adjoin.posterior import Posterior
 from adjoin.report.assessment import DRAWS, Assessment, Part, assess, stretches
-from adjoin.report.findings import structure_difference
+from adjoin.report.findings import noise_in_words, structure_difference
+from adjoin.report.ladder_words import (
+    distance_unit,
+    is_squared,
+    ladder_reasons,
+    ladder_rows,
+    ladders_of,
+)
 from adjoin.report.mathml import equation_mathml, offsets_mathml, term_mathml
 from adjoin.report.plots import (
     plot_correlation,
@@ -34,6 +41,7 @@ from adjoin.report.plots import (
     plot_trace,
 )
 from adjoin.report.plots_coefficients import plot_coefficients
+from adjoin.report.plots_ladder import plot_annealing, plot_rungs
 from adjoin.report.plots_structure import (
     figure_map_trees,
     plot_inclusion,
@@ -110,7 +118,8 @@ def make_page(found: Assessment, title: str = "", source: str = "") -> str:
         offsets=offsets_mathml(model),
         structures=_structures(found),
         terms=_terms(found),
-        noise=rounded([*posterior.noise[["mean", "q025", "q975"]]], posterior.noise["sd"]),
+        noise=noise_in_words(posterior),
+        ladder=_ladder(every),
         diagnostics=every.diagnostics,
         convergence=_worst_first(every.diagnostics["convergence"]),
         pictures=dict(_pictures(found)),
@@ -175,6 +184,21 @@ def _terms(found: Assessment) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def _ladder(every: Posterior) -> dict[str, Any] | None:
+    """What the page says of the tolerance ladders; nothing of a one-step run."""
+    if not every.is_free_run:
+        return None
+    ladders = ladders_of(every)
+    rows = ladder_rows(ladders)
+    return {
+        "rows": rows,
+        "reasons": ladder_reasons(rows),
+        "is_squared": is_squared(every),
+        "is_guided": any(row["guided"] is not None for row in rows),
+        "n_stages": len(ladders[0]["stages"]) - 1,
+    }
 
 
 def _describe(name: str, data: Dataset) -> dict[str, Any]:
@@ -273,18 +297,27 @@ def _pictures(found: Assessment) -> Iterator[tuple[str, Any]]:
             "residuals",
             "Residuals",
             lambda width: plot_residuals(
-                posterior.residuals(), output=posterior.data.names.output, width=width
+                posterior.residuals(),
+                output=posterior.data.names.output,
+                is_free_run=posterior.is_free_run,
+                width=width,
             ),
         ),
     )
     yield "tests", _both("tests", "Correlation tests of the residuals", _tests(found))
-    for quantity, what in (
-        ("n_terms", "Number of terms"),
-        ("log_posterior", "Log posterior"),
-        ("noise_sd", "Noise"),
-    ):
-        yield quantity, _both(quantity, f"{what} by sample", _of(plot_trace, every, quantity))
+    yield "traces", list(_traces(every))
+    if every.is_free_run:
+        yield "annealing", _both("annealing", "Annealing", _of(plot_annealing, every))
+        yield "rungs", _both("rungs", "Acceptance and exchanges by rung", _of(plot_rungs, every))
     yield "trees", _trees(found)
+
+
+def _traces(every: Posterior) -> Iterator[Markup]:
+    """By sample: the last is how large errors are, the noise or the distance of the free run."""
+    last = ("distance", "Distance") if every.is_free_run else ("noise_sd", "Noise")
+    for name, what in (("n_terms", "Number of terms"), ("log_posterior", "Log posterior"), last):
+        picture = partial(plot_trace, every, name, unit=distance_unit(every))
+        yield _both(name, f"{what} by sample", _of(picture))
 
 
 def _of(plot: Callable[..., Axes], *arguments: Any) -> Picture:

@@ -34,16 +34,20 @@ from adjoin.report.style import (
     fold_exponent,
     label_axes,
     new_axes,
+    scale_by_powers,
     with_unit,
     write,
 )
 from adjoin.residual_tests import ResidualTest
+from adjoin.traces import ChainTrace
 
 _REACH = 2.0  # a picture shows so many ranges of the measured output above and below it
+_FAR = 10.0  # times the smallest distance
 _TRACES = {
     "n_terms": "number of terms",
     "log_posterior": "log posterior density",
     "noise_sd": "standard deviation of noise",
+    "distance": "distance of the free run",
 }
 
 
@@ -269,10 +273,11 @@ def plot_residuals(
     time: Any = None,
     output: str = "y",
     unit: str = "",
+    is_free_run: bool = False,
     ax: Axes | None = None,
     width: float = WIDE,
 ) -> Axes:
-    r"""One-step residuals, with :math:`±1.96` of their standard deviation.
+    r"""Residuals, with :math:`±1.96` of their standard deviation.
 
     Parameters
     ----------
@@ -282,6 +287,8 @@ def plot_residuals(
         As for `plot_response`, of all records end to end.
     output, unit : str
         What the output is called.
+    is_free_run : bool
+        Whether they are those of a free run, not one step ahead.
     ax, width
         As for `plot_response`.
     """
@@ -298,7 +305,8 @@ def plot_residuals(
     for start in np.cumsum([len(record) for record in records])[:-1]:
         ax.axvline(clock[start], color=MUTED, linewidth=0.8, linestyle=":")
     set_range(ax, clock)
-    label_axes(ax, time_label, with_unit(f"residual of {output}", fold_exponent(ax), unit))
+    name = f"{'free-run ' if is_free_run else ''}residual of {output}"
+    label_axes(ax, time_label, with_unit(name, fold_exponent(ax), unit))
     add_legend(ax)
     return ax
 
@@ -345,54 +353,85 @@ def plot_trace(
     ax: Axes | None = None,
     width: float = WIDE,
 ) -> Axes:
-    """What every chain recorded, sample by sample, from the first one on; burn-in is shaded.
+    """What every chain recorded, sample by sample; annealing and burn-in are shaded.
+
+    Of a free-run chain nothing is recorded before its ladder is frozen.
 
     Parameters
     ----------
     posterior : Posterior
-    quantity : {"n_terms", "log_posterior", "noise_sd"}
+    quantity : {"n_terms", "log_posterior", "noise_sd", "distance"}
+        A distance only free-run chains have; their tolerances are dashed.
     unit : str
-        Of the noise.
+        Of the noise or the distance.
     ax, width
         As for `plot_response`.
     """
     if quantity not in _TRACES:
         raise AdjoinError(f"there is no trace of {quantity!r}; there are {', '.join(_TRACES)}")
     whole = replace(posterior, burn_in=0.0)
-    if quantity == "n_terms":
-        values = np.diff(whole.draws.offset).astype(float)
-    else:
-        values = whole.log_posterior if quantity == "log_posterior" else whole.draws.noise_sd
+    values = _recorded(whole, quantity)
     ax = dress(ax or new_axes(width, 2.4))
     kept, ends = [], []
     for i, (number, trace) in enumerate(zip(whole.chain_numbers, whole.traces, strict=True)):
         value = values[whole.draws.chain == number]
-        step = trace.n_samples / len(value)
-        sample = step * np.arange(1, len(value) + 1)
+        start = _n_annealed(trace)
+        step = (trace.n_samples - start) / len(value)
+        sample = start + step * np.arange(1, len(value) + 1)
         burnt = len(value) - int(np.sum(posterior.draws.chain == number))
         kept.append(value[burnt:])
-        ends.append((step * burnt, float(sample[-1])))
+        ends.append((start, start + step * burnt, float(sample[-1])))
         keep = envelope(value, columns_of(ax))
+        colour = COLOURS[i % len(COLOURS)]
         ax.plot(
             sample[keep],
             value[keep],
-            color=COLOURS[i % len(COLOURS)],
+            color=colour,
             linewidth=0.9,
             alpha=0.85,
             marker="o" if len(value) == 1 else None,
             label=f"chain {number}" if posterior.n_chains <= len(COLOURS) else "_",
         )
-    end_of_burn_in, last = np.max(ends, axis=0)
+        if quantity == "distance" and trace.ladder is not None:
+            tolerance = trace.ladder.tolerance[-1, :1]
+            kept.append(tolerance)
+            line = np.repeat(tolerance, 2)
+            ax.plot([start, sample[-1]], line, "--", color=colour, linewidth=0.9, label="_")
+    n_annealed, end_of_burn_in, last = np.max(ends, axis=0).tolist()
     if end_of_burn_in:
-        ax.axvspan(0.0, end_of_burn_in, color=FAINT, alpha=0.3, linewidth=0, label="burn-in")
+        parts = {"annealing": n_annealed, "burn-in": end_of_burn_in - n_annealed}
+        name = " and ".join(part for part, length in parts.items() if length)
+        ax.axvspan(0.0, end_of_burn_in, color=FAINT, alpha=0.3, linewidth=0, label=name)
     ax.set_xlim(0.0, 1.01 * last)
-    _focus(ax, np.concatenate(kept), values, 1.0 if quantity == "n_terms" else 0.0)
+    if quantity == "distance":
+        ax.plot([], [], "--", color=MUTED, linewidth=0.9, label="tolerance")
+    firm = _known(np.concatenate(kept))
+    if quantity == "distance" and firm.max() > _FAR * firm.min() > 0.0:
+        scale_by_powers(ax)  # chains that ended far apart are all seen
+    else:
+        _focus(ax, firm, _known(values), 1.0 if quantity == "n_terms" else 0.0)
     if quantity == "n_terms":
         count_by_whole_numbers(ax.yaxis)
-    unit = unit if quantity == "noise_sd" else ""
+    unit = unit if quantity in ("noise_sd", "distance") else ""
     label_axes(ax, "sample", with_unit(_TRACES[quantity], fold_exponent(ax), unit))
     add_legend(ax)
     return ax
+
+
+def _recorded(whole: Posterior, quantity: str) -> Float1D:
+    """(n_draws,) one of the quantities that have a trace."""
+    if quantity == "n_terms":
+        return whole.draws.size.astype(float)
+    if quantity == "noise_sd":
+        return whole.draws.noise_sd
+    return whole.log_posterior if quantity == "log_posterior" else whole.distance
+
+
+def _n_annealed(trace: ChainTrace) -> int:
+    """How many samples a chain drew before its first record: those that annealed, if it did."""
+    if trace.ladder is None:
+        return 0
+    return trace.n_samples - int(trace.ladder.move[0, :, 0].sum())
 
 
 def _focus(ax: Axes, kept: Float1D, every: Float1D, least: float) -> None:

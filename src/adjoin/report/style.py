@@ -20,7 +20,13 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from matplotlib.ticker import FuncFormatter, MaxNLocator, ScalarFormatter
+from matplotlib.ticker import (
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullLocator,
+    ScalarFormatter,
+)
 
 from adjoin.errors import AdjoinError
 
@@ -175,6 +181,20 @@ def add_title(ax: Axes, text: str, fontsize: float = FONT) -> None:
 def count_by_whole_numbers(axis: Axis) -> None:
     """No ticks between whole numbers."""
     axis.set_major_locator(MaxNLocator("auto", integer=True))
+
+
+def scale_by_powers(ax: Axes) -> None:
+    """A logarithmic y axis with plain numbers; call it when everything is drawn.
+
+    Within one power of ten ticks are where they would be on any axis.
+    """
+    ax.set_yscale("log", nonpositive="mask")
+    low, high = ax.get_ylim()
+    steps = (1.0, 2.0, 5.0) if high < 1e3 * low else (1.0,)
+    is_short = high < 10.0 * low
+    ax.yaxis.set_major_locator(MaxNLocator(5) if is_short else LogLocator(subs=steps))
+    ax.yaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def add_legend(ax: Axes, order: Sequence[str] = (), share: float = 0.9) -> None:
