@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -232,6 +233,32 @@ def test_a_distance_that_is_never_finite_is_an_error_and_not_an_endless_run(
     settings = SMALL | {"samples": 400, "distance": lambda run, y: math.nan}
     with pytest.raises(AdjoinError, match="came nearer to the measured output"):
         Identifier(**settings).fit(*data)
+
+
+def test_a_negative_distance_is_refused(data: tuple[Float1D, Float1D]) -> None:
+    settings = SMALL | {"samples": 400, "distance": lambda run, y: -1.0}
+    with pytest.raises(AdjoinError, match="a distance is 0 where both series are alike"):
+        Identifier(**settings).fit(*data)
+
+
+def test_an_infinite_tolerance_is_the_prior_and_still_a_posterior(
+    data: tuple[Float1D, Float1D],
+) -> None:
+    settings = SMALL | {"samples": 400, "ladder": {"rungs": 2, "tolerance": math.inf}}
+    found = Identifier(**settings).fit(*data).posterior_
+    assert np.isfinite(found.distance).all()
+    assert found.distance.max() > 100.0
+    assert np.isfinite(found.draws.noise_sd).all()
+    assert any("prior" in reason for reason in found.diagnostics["verdict"]["reasons"])
+
+
+def test_data_without_noise_are_fitted_to_rounding_and_can_be_saved(tmp_path: Path) -> None:
+    u = np.random.default_rng(0).integers(-5, 6, 200).astype(float)
+    y = np.concatenate([[0.0], 0.5 * u[:-1]])
+    posterior = Identifier(**SMALL | {"samples": 400}).fit(u, y).posterior_
+    assert posterior.map_model.coefficients == pytest.approx({"u(k-1)": 0.5})
+    posterior.save(tmp_path / "exact.nc")
+    assert adjoin.load(tmp_path / "exact.nc").structures.equals(posterior.structures)
 
 
 def test_the_call_that_makes_a_run_again_has_its_ladder_and_distance(

@@ -13,7 +13,7 @@ from tests.naive.osa import Columns
 from tests.naive.prior import TermPrior
 
 from adjoin import AdjoinError, Dataset, Grammar
-from adjoin.engines import workspace
+from adjoin.engines import osa, workspace
 from adjoin.engines.osa import OsaEngine
 from adjoin.grammar.encoding import Encoding
 from adjoin.kernels.gram import ROWS, fill_column, place_term, take_slot

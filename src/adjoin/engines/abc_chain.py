@@ -38,6 +38,7 @@ Distance = Callable[[Float1D, Float1D], float]
 """Of one record: simulated and measured output, in the user's units, seeding samples left out."""
 
 _POLISHES = 5  # in calibration, with as many greedy descents between
+_LEAST_SHARE = 1e-12  # of the coldest tolerance, of the distance of no model at all
 _LEAST_EXCESS = 1e-3  # of the coldest tolerance over the floor: else there is no ladder above it
 
 
@@ -185,6 +186,11 @@ class AbcChain:
                     f"the distance function failed ({type(error).__name__}: {error}); it must take"
                     " two arrays, simulated and measured, and return a number"
                 ) from error
+            if value < 0.0:
+                raise AdjoinError(
+                    f"the distance function returned {value:g}; a distance is 0 where both series"
+                    " are alike, and positive elsewhere"
+                )
             total += value * (stop - first)
         total /= engine.regression.n_rows
         return total if math.isfinite(total) else math.inf
@@ -254,6 +260,8 @@ class AbcChain:
     def _respace(self, coldest: float) -> None:
         """Place the ladder above the floor, and give each rung a state that satisfies it."""
         engine, ladder = self.engine, self.ladder
+        if math.isfinite(self.hottest):  # of data without noise: rounding leaves nothing to anneal
+            coldest = max(coldest, _LEAST_SHARE * self.hottest)
         lowest = min(self.floor, (1.0 - _LEAST_EXCESS) * coldest)
         ladder.tolerance[:] = engine.ladder.spaced(lowest, coldest, self.hottest)
         self.history.append((ladder.tolerance.copy(), self.floor))
@@ -279,7 +287,7 @@ class AbcChain:
             for c, (d, e) in enumerate(zip(ladder.distance, ladder.error, strict=True))
         ]
         if math.isfinite(ladder.record[0]):
-            known.append((ladder.record[0], ladder.record[0] * unit, _copied(ladder.best)))
+            known.append((ladder.record[0], ladder.record[3], _copied(ladder.best)))
         champion = None
         if self.engine.is_guided and math.isfinite(ladder.record[2]):
             champion = ladder.record[2] / unit, ladder.record[2], _copied(ladder.champion)

@@ -49,7 +49,7 @@ def make_ladder(capacity: int, max_degree: int, rungs: int, n_cold: int) -> Ladd
         guided=np.zeros((rungs, 2), dtype=np.int64),
         swap=np.zeros((rungs, 2), dtype=np.int64),
         saved=np.zeros(N_SAVED, dtype=np.int64),
-        record=np.array([math.inf, -math.inf, math.inf]),
+        record=np.array([math.inf, -math.inf, math.inf, math.inf]),
         cold=np.zeros(n_cold),
         cursor=np.zeros(1, dtype=np.int64),
     )

@@ -53,10 +53,11 @@ def to_arviz(
     likelihood is not tempered, whatever power the chains ran with.
 
     Of a free-run posterior (``objective="abc"``), :math:`\hat y_k` is the free run of a draw from
-    the first measured samples, NaN from where it diverges, and σ² the noise variance that its
-    tolerance stands for. It has no likelihood, only a tolerance: the group `log_likelihood` and the
-    statistic `log_lik` are left out even if asked for, and the statistic `distance` says how far
-    the free run is from the measured output.
+    the first measured samples, NaN from where it diverges, and σ² the noise variance that the
+    tolerance stands for (with a distance of the user's own, the draw's own mean square error). It
+    has no likelihood, only a tolerance: the group `log_likelihood` and the statistic `log_lik` are
+    left out even if asked for, and the statistic `distance` says how far the free run is from the
+    measured output.
 
     Parameters
     ----------
@@ -184,7 +185,8 @@ def _draws_group(posterior: Posterior, chosen: Int2D, flag: type) -> xr.Dataset:
     terms = [posterior.encoding.term(posterior.term_keys[number]) for number in present]
     by_term, shape = (*_DRAW, "term"), (*chosen.shape, len(terms))
     of_noise = "standard deviation of the noise"
-    of_noise += " that the tolerance stands for" if posterior.is_free_run else ""
+    if posterior.is_free_run:
+        of_noise += " that the tolerance, or a distance of one's own, leaves room for"
     variables = {
         "theta": (by_term, theta.reshape(shape), _said("coefficient; 0 where it is not in")),
         "included": (by_term, included.reshape(shape), _said("whether the term is in")),

@@ -341,7 +341,8 @@ def decide_rung(
     Mutates: ladder. Allocates: nothing.
     """
     move, is_guided = ladder.pending[c, 1], ladder.pending[c, 2] == 1
-    is_accepted = ladder.pending[c, 0] == 1 and distance <= ladder.tolerance[c]
+    is_near = distance <= ladder.tolerance[c] and distance < math.inf
+    is_accepted = ladder.pending[c, 0] == 1 and is_near
     ladder.pending[c, 0] = 0
     if is_accepted:
         ladder.move[c, move, ACCEPTED] += 1
@@ -350,7 +351,7 @@ def decide_rung(
         copy_state(rung(ladder.proposed, c), rung(ladder.state, c))
         ladder.distance[c], ladder.error[c] = distance, error
         if distance < ladder.record[0]:
-            ladder.record[0] = distance
+            ladder.record[0], ladder.record[3] = distance, error
             copy_state(rung(ladder.proposed, c), ladder.best)
     if is_adapting and move == STAY and not is_guided:
         aim = target.acceptance
@@ -365,12 +366,14 @@ def decide_rung(
 def noise_proxy(target: AbcTarget, ladder: Ladder) -> float:
     r"""The noise variance that the coldest tolerance stands for, :math:`σ_y² ε_0/100`.
 
-    Where the distance is not a squared error, the mean square of the state's own errors.
+    Where the distance is not a squared error, or the tolerance is infinite, the mean square of the
+    state's own errors.
 
     Mutates: nothing. Allocates: nothing.
     """
-    error = ladder.tolerance[0] * target.unit if target.is_squared else ladder.error[0]
-    return error / target.n_rows
+    if target.is_squared and ladder.tolerance[0] < math.inf:
+        return ladder.tolerance[0] * target.unit / target.n_rows
+    return ladder.error[0] / target.n_rows
 
 
 @kernel()

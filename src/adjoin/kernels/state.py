@@ -437,7 +437,8 @@ class Ladder(NamedTuple):
     ``move`` : (n_rungs, 9, 3) moves proposed, possible, accepted; ``guided`` : (n_rungs, 2) guided
     proposals and those accepted; ``swap`` : (n_rungs, 2) exchanges with the next rung, tried and
     made. ``saved`` : see the codes above.
-    ``record`` : (3,) smallest distance; score and squared error of the champion.
+    ``record`` : (4,) smallest distance; score and squared error of the champion; squared error of
+    the best.
     ``cold`` : distances of the coldest rung in this stage. ``cursor`` : (1,) how many there are.
     """
 

@@ -406,9 +406,9 @@ def plot_trace(
     if quantity == "distance":
         ax.plot([], [], "--", color=MUTED, linewidth=0.9, label="tolerance")
     firm = _known(np.concatenate(kept))
-    if quantity == "distance" and firm.max() > _FAR * firm.min() > 0.0:
+    if quantity == "distance" and firm.max(initial=0.0) > _FAR * firm.min(initial=np.inf) > 0.0:
         scale_by_powers(ax)  # chains that ended far apart are all seen
-    else:
+    elif len(firm):
         _focus(ax, firm, _known(values), 1.0 if quantity == "n_terms" else 0.0)
     if quantity == "n_terms":
         count_by_whole_numbers(ax.yaxis)

@@ -1,0 +1,94 @@
+"""A tolerance ladder for people: what the page, its pictures and the terminal say of it alike.
+
+Receives a free-run `Posterior`; gives texts, and rows of a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoin.columns import counted
+from adjoin.engines.ladder import NMSE
+from adjoin.errors import AdjoinError
+from adjoin.posterior import Posterior
+from adjoin.rounding import percent
+
+
+def ladders_of(posterior: Posterior) -> list[dict[str, Any]]:
+    """What the ladder of every chain did, as `Posterior.diagnostics` has it."""
+    if not posterior.is_free_run:
+        raise AdjoinError("only a run with objective='abc' has a tolerance ladder")
+    found: list[dict[str, Any]] = posterior.diagnostics["ladder"]
+    return found
+
+
+def is_squared(posterior: Posterior) -> bool:
+    """Whether a free run was judged by its squared error, not by a distance of the user's own."""
+    return posterior.is_free_run and posterior.settings.get("distance", NMSE) == NMSE
+
+
+def distance_unit(posterior: Posterior) -> str:
+    """What distances and tolerances are measured in; nothing if the distance is the user's own."""
+    return "% of variance" if is_squared(posterior) else ""
+
+
+def ladder_rows(ladders: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row per chain, None where there is nothing to tell.
+
+    `chain`, `tolerance` and `distance` (the coldest, and the smallest met), `accepted` and `guided`
+    (shares of the proposals on the coldest rung), `exchanged` (the smallest rate in the colder half
+    of the ladder: the hottest rungs have little to hand down), `reason`.
+    """
+    rows = []
+    for ladder in ladders:
+        rates = ladder["swap_rate"]
+        colder = [rate for rate in rates[: (len(rates) + 1) // 2] if rate is not None]
+        rows.append(
+            {
+                "chain": ladder["chain"],
+                "tolerance": ladder["tolerance"][0],
+                "distance": ladder["stages"][-1]["smallest_distance"],
+                "accepted": ladder["acceptance"][0],
+                "guided": ladder["guided_acceptance"][0],
+                "exchanged": min(colder, default=None),
+                "reason": ladder["reason"],
+            }
+        )
+    return rows
+
+
+def ladder_reasons(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Where annealing ended and why: one text for all chains, or one for each if they differ."""
+    texts = list(dict.fromkeys(row["reason"] for row in rows))
+    if len(texts) == 1:
+        return texts
+    return [f"chain {row['chain']}: {row['reason']}" for row in rows]
+
+
+def ladder_line(ladders: Sequence[dict[str, Any]], unit: str) -> str:
+    """The ladders of all chains in one line, with the unit of their tolerances."""
+    rows, n_rungs = ladder_rows(ladders), len(ladders[0]["tolerance"])
+    parts = [
+        f"tolerance {span([row['tolerance'] for row in rows])} ({unit})",
+        counted(n_rungs, "rung"),
+        f"the coldest accepted {span([row['accepted'] for row in rows], percent)}",
+    ]
+    if n_rungs > 1:
+        fewest = span([row["exchanged"] for row in rows], percent)
+        parts.append(f"fewest exchanges in the colder half {fewest}")
+    return ", ".join(parts)
+
+
+def short(value: float) -> str:
+    """A tolerance in three digits."""
+    return f"{value:.3g}"
+
+
+def span(values: Sequence[float | None], write: Callable[[float], str] = short) -> str:
+    """The smallest and the largest, or one text where they read alike; a dash if none is known."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return "–"
+    low, high = write(min(known)), write(max(known))
+    return low if low == high else f"{low} to {high}"
