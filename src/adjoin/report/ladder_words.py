@@ -70,7 +70,7 @@ def ladder_line(ladders: Sequence[dict[str, Any]], unit: str) -> str:
     """The ladders of all chains in one line, with the unit of their tolerances."""
     rows, n_rungs = ladder_rows(ladders), len(ladders[0]["tolerance"])
     parts = [
-        f"tolerance {span([row['tolerance'] for row in rows])} ({unit})",
+        f"tolerance {span([row['tolerance'] for row in rows], unknown='∞')} ({unit})",
         counted(n_rungs, "rung"),
         f"the coldest accepted {span([row['accepted'] for row in rows], percent)}",
     ]
@@ -85,10 +85,12 @@ def short(value: float) -> str:
     return f"{value:.3g}"
 
 
-def span(values: Sequence[float | None], write: Callable[[float], str] = short) -> str:
-    """The smallest and the largest, or one text where they read alike; a dash if none is known."""
+def span(
+    values: Sequence[float | None], write: Callable[[float], str] = short, unknown: str = "–"
+) -> str:
+    """The smallest and the largest that are known, or one text where they read alike."""
     known = [value for value in values if value is not None]
     if not known:
-        return "–"
+        return unknown
     low, high = write(min(known)), write(max(known))
     return low if low == high else f"{low} to {high}"
