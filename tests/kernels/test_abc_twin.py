@@ -247,6 +247,8 @@ def _assert_same_state(chain: AbcChain, twin: Twin, rtol: float = 1e-8) -> None:
         assert ladder.move[c].tolist() == list(twin.counts[c].values())
     assert ladder.guided.tolist() == twin.guides
     assert ladder.swap.tolist() == twin.swaps
+    assert ladder.saved[: state.COMPLETE + 1].tolist() == list(twin.saved.values())
+    assert ladder.saved[state.STEPS] <= ladder.saved[state.SIMULATIONS] * chain.engine.target.n_rows
     assert ladder.saved[state.FITS] == len(twin.fits)
     assert ladder.record[0] == pytest.approx(twin.smallest, rel=rtol)
     assert ladder.cursor[0] == len(twin.cold)

@@ -27,13 +27,13 @@ from adjoin.grammar import Alphabet, Atom
 from adjoin.prior import Prior
 
 # The recipe of a fit: other numbers are other proposals.
-ROUNDS, TRIES, HALVINGS = 10, 5, 12
+ROUNDS, TRIES, HALVINGS = 10, 8, 12
 SETTLED, START_NOISE, BAD_START, HOPELESS = 0.01, 1e-8, 2.0, 4.0
 SMALLEST_PIVOT = 1e-13
 
-Function = Callable[[float], float]
+Functions = dict[str, Callable[[float], float]]
 
-DERIVATIVES: dict[str, Function] = {
+DERIVATIVES: Functions = {
     "": lambda x: 1.0,
     "abs": lambda x: float((x > 0) - (x < 0)),
     "sin": math.cos,
@@ -49,8 +49,8 @@ class FreeRuns:
     """Free runs of any terms from the measured start of every record, and their slopes."""
 
     def __init__(self, data: Dataset, law: TermPrior) -> None:
-        self.data, self.law = data, law
-        self.names, self.first = data.names, law.alphabet.max_lag
+        self.data, self.law, self.names = data, law, data.names
+        self.first = law.alphabet.max_lag
         self.measured = np.concatenate([r.output[self.first :] for r in data.records])
         self.inputs = [
             {name: r.inputs[:, i].tolist() for i, name in enumerate(self.names.inputs)}
@@ -111,10 +111,9 @@ class FreeRuns:
                 slope[k] += factor[k - first] * slope[k - lag]
         return slope[first:]
 
-    def _values(
-        self, function: dict[str, Function], atom: Atom, series: simulate.Series
-    ) -> np.ndarray:
-        past = series[atom.signal][self.first - atom.lag : len(series[atom.signal]) - atom.lag]
+    def _values(self, function: Functions, atom: Atom, series: simulate.Series) -> np.ndarray:
+        signal = series[atom.signal]
+        past = signal[self.first - atom.lag : len(signal) - atom.lag]
         return np.array([function[atom.function](x) for x in past])
 
 
@@ -225,7 +224,7 @@ class Fitting:
 
     def _descend(self, terms: list[Term], theta: np.ndarray, error: float, level: float) -> Fit:
         damping, foreseen, factor = 0.0, 0.0, None
-        for _ in range(ROUNDS):
+        for number in range(ROUNDS):
             slopes, residual = self.runs.linearised(terms, theta.tolist())
             if not np.isfinite(slopes).all():
                 return Fit(terms)
@@ -234,7 +233,7 @@ class Fitting:
             if factor is None:
                 return Fit(terms)
             gain = float(np.sum(solve_triangular(factor, gradient, trans=1) ** 2))
-            foreseen = max(foreseen, error - gain)
+            foreseen = max(foreseen, error - gain) if number else 0.0
             if foreseen > HOPELESS * level:
                 return Fit(terms, foreseen=foreseen)
             if gain < SETTLED * error / len(residual):
@@ -313,20 +312,19 @@ class Twin:
         self.runs = FreeRuns(data, self.law)
         self.coefficient = prior.coefficient_sd**2
         self.fitting = Fitting(self.runs, self.coefficient)
-        self.birth, self.acceptance = birth_sd**2, acceptance
-        self.guided, self.reach = guided, reach
-        self.swap_interval, self.thin = swap_interval, thin
+        self.birth, self.acceptance, self.guided = birth_sd**2, acceptance, guided
+        self.reach, self.swap_interval, self.thin = reach, swap_interval, thin
         measured = self.runs.measured
         self.unit = len(measured) * float(np.var(measured)) / 100.0
         self.rungs: list[Rung] = []
         self.level, self.n_drawn = math.inf, 0
         self.fits: dict[frozenset[Term], Fit] = {}
-        self.smallest = math.inf
-        self.champion, self.score = Fit([]), -math.inf
+        self.smallest, self.champion, self.score = math.inf, Fit([]), -math.inf
         self.cold: list[float] = []
         self.counts: list[dict[str, list[int]]] = []
         self.guides: list[list[int]] = []
         self.swaps: list[list[int]] = []
+        self.saved = dict.fromkeys(("impossible", "unguided", "by ratio", "simulated", "near"), 0)
 
     def put(self, terms: list[Term], theta: list[float], tolerance: float, width: float) -> None:
         """One more rung, looser than those before."""
@@ -365,24 +363,18 @@ class Twin:
                 found = dict(zip(fit.terms, fit.theta.tolist(), strict=True))
                 proposal = Proposal("stay", -math.inf, True, rung.terms)
                 proposal.theta = [found[term] for term in rung.terms]
-                self.decide(c, proposal, self.runs.error(proposal.terms, proposal.theta))
+                self.decide(c, proposal, self.simulate(rung, proposal))
 
     def sample(self) -> Sample:
         cold = self.rungs[0]
-        return Sample(
-            tuple(cold.terms),
-            tuple(cold.theta),
-            cold.tolerance * self.unit / len(self.runs.measured),
-            self.law.log_structure(cold.terms),
-            cold.distance,
-        )
+        terms, theta = tuple(cold.terms), tuple(cold.theta)
+        noise = cold.tolerance * self.unit / len(self.runs.measured)
+        return Sample(terms, theta, noise, self.law.log_structure(cold.terms), cold.distance)
 
     def step(self, rng: np.random.Generator, c: int, is_adapting: bool) -> None:
-        rung = self.rungs[c]
-        proposal = self.propose(rng, c)
-        error = math.inf
+        rung, proposal, error = self.rungs[c], self.propose(rng, c), math.inf
         if proposal.terms is not None and self.is_likely(rung, proposal):
-            error = self.runs.error(proposal.terms, proposal.theta)
+            error = self.simulate(rung, proposal)
         is_accepted = self.decide(c, proposal, error)
         if is_adapting and proposal.move == "stay" and not proposal.is_guided:
             aim = self.acceptance
@@ -393,8 +385,8 @@ class Twin:
     def propose(self, rng: np.random.Generator, c: int) -> Proposal:
         """The move, whether it is guided, the uniform that decides, then what is proposed."""
         rung = self.rungs[c]
-        names, weights = self.moves.names, list(self.moves.probability.values())
-        move = names[draw_categorical(rng, weights)]
+        weights = list(self.moves.probability.values())
+        move = self.moves.names[draw_categorical(rng, weights)]
         is_guided = self.guided > 0.0 and rng.random() < self.guided
         is_guided = is_guided and rung.tolerance * self.unit <= self.level
         proposal = Proposal(move, math.log(1.0 - rng.random()), is_guided)
@@ -404,6 +396,7 @@ class Twin:
         if move != "stay":
             after = None if change is None else self.moves.apply(rung.terms, change)
         if after is None:
+            self.saved["impossible"] += 1
             return proposal
         self.counts[c][move][1] += 1
         if change is not None:
@@ -411,11 +404,12 @@ class Twin:
         if is_guided:
             self.guides[c][0] += 1
             self.draw_guided(rng, rung, proposal, after)
-        elif change is None:
-            proposal.terms = after
+            self.saved["unguided"] += proposal.terms is None
+            return proposal
+        proposal.terms = after
+        if change is None:
             proposal.theta = [x + rung.width * rng.standard_normal() for x in rung.theta]
         else:
-            proposal.terms = after
             self.draw_birth(rng, rung, proposal, change)
         return proposal
 
@@ -439,12 +433,10 @@ class Twin:
         here = self.ellipsoid(rung, rung.terms)
         if here is None or here[0].deviation(rung.terms, rung.theta) > here[1]:
             return
-        there = self.ellipsoid(rung, after)
-        if there is None:
-            return
-        fit, square = there
-        proposal.terms, proposal.theta = after, fit.draw(rng, square, after)
-        proposal.log_ratio += fit.log_volume(square) - here[0].log_volume(here[1])
+        if (there := self.ellipsoid(rung, after)) is not None:
+            fit, square = there
+            proposal.terms, proposal.theta = after, fit.draw(rng, square, after)
+            proposal.log_ratio += fit.log_volume(square) - here[0].log_volume(here[1])
 
     def ellipsoid(self, rung: Rung, terms: list[Term]) -> tuple[Fit, float] | None:
         """The fit of the terms and r(ε - S_T), the square of the ellipsoid's size."""
@@ -475,7 +467,15 @@ class Twin:
 
     def is_likely(self, rung: Rung, proposal: Proposal) -> bool:
         ratio = proposal.log_ratio + log_normal(proposal.theta, self.coefficient)
-        return proposal.log_uniform < ratio - log_normal(rung.theta, self.coefficient)
+        is_likely = proposal.log_uniform < ratio - log_normal(rung.theta, self.coefficient)
+        self.saved["by ratio"] += not is_likely
+        return is_likely
+
+    def simulate(self, rung: Rung, proposal: Proposal) -> float:
+        error = self.runs.error(proposal.terms, proposal.theta)
+        self.saved["simulated"] += 1
+        self.saved["near"] += error <= rung.tolerance * self.unit
+        return error
 
     def decide(self, c: int, proposal: Proposal, error: float) -> bool:
         rung, distance = self.rungs[c], error / self.unit
@@ -494,7 +494,6 @@ class Twin:
             self.swaps[c][0] += 1
             if hot.distance <= cold.tolerance:
                 self.swaps[c][1] += 1
-                for name in ("terms", "theta", "distance"):
-                    value = getattr(cold, name)
-                    setattr(cold, name, getattr(hot, name))
-                    setattr(hot, name, value)
+                cold.terms, hot.terms = hot.terms, cold.terms
+                cold.theta, hot.theta = hot.theta, cold.theta
+                cold.distance, hot.distance = hot.distance, cold.distance

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 from tests.identify.systems import by_hand, quick, simulated
 
-from adjoin import Dataset, Grammar, Posterior, Prior
+from adjoin import Dataset, Grammar, Posterior, Prior, distances
 from adjoin.report.assessment import assess
 from adjoin.report.page import make_page
 from adjoin.signals import Record, SignalNames
 
 UGLY = """<script>alert("x")</script> & 'so' $on$ {{ 7*7 }}"""
+
+
+FREE_RUNS: dict[str, dict[str, Any]] = {
+    "free run": {},
+    "own distance": {"distance": distances.Spectrum()},
+}
 
 
 @cache
@@ -36,6 +43,9 @@ def run(kind: str) -> Posterior:
         return replace(found, settings={**found.settings, "data": [UGLY]})
     if kind == "lone":  # one chain, and offsets
         return quick(chains=1, center=True).fit(u + 300.0, y - 5.0).posterior_
+    if kind in FREE_RUNS:
+        small = {"samples": 600, "ladder": {"rungs": 4, "descent": 100}}
+        return quick(objective="abc", **small, **FREE_RUNS[kind]).fit(u, y).posterior_
     if kind == "prior alone":
         return quick(likelihood_power=0).fit(u, y).posterior_
     grammar = Grammar.narx(max_lag=2, max_degree=2)
@@ -47,7 +57,7 @@ def run(kind: str) -> Posterior:
     return by_hand(Dataset.from_arrays(u, y), [[("y(k-1)^2", [50.0], 1.0)] * 8] * 2, grammar)
 
 
-KINDS = ("validated", "rich", "lone", "prior alone", "empty", "diverging")
+KINDS = ("validated", "rich", "lone", "prior alone", "empty", "diverging", "free run")
 
 
 @cache

@@ -338,9 +338,10 @@ def test_bands_of_the_true_model_hold_and_those_of_too_small_noise_do_not() -> N
 # Is something left in the residuals?
 
 
-def left(residual: np.ndarray, u: np.ndarray) -> Answer:
+def left(residual: np.ndarray, u: np.ndarray, is_free_run: bool = False) -> Answer:
     tests = residual_tests([residual], [np.zeros(len(u))], {"u": [u]})
-    return Assessment(SimpleNamespace(), SimpleNamespace(), (), tuple(tests)).exhausted
+    posterior = SimpleNamespace(is_free_run=is_free_run)
+    return Assessment(posterior, SimpleNamespace(), (), tuple(tests)).exhausted
 
 
 def test_white_residuals_leave_nothing() -> None:
@@ -367,6 +368,16 @@ def test_coloured_noise_asks_for_wider_intervals() -> None:
     answer = left(error + 0.5 * np.roll(error, 1), u)
     assert "of residual with itself at lag 1" in answer.reasons[0]
     assert "likelihood_power='auto' widens them" in answer.reasons[1]
+
+
+def test_coloured_residuals_of_a_free_run_ask_for_a_wider_tolerance() -> None:
+    u, error = np.random.default_rng(1).standard_normal((2, 1000))
+    answer = left(error + 0.5 * np.roll(error, 1), u, is_free_run=True)
+    assert answer.short == "Yes"
+    assert "measurement noise is coloured" in answer.reasons[1]
+    assert "misses slow dynamics" in answer.reasons[1]
+    assert "ladder={'kappa': …}" in answer.reasons[1]
+    assert "likelihood_power" not in answer.reasons[1]
 
 
 def test_a_small_correlation_of_much_data_is_slight() -> None:

@@ -84,7 +84,7 @@ def _chromium(folder: Path, *options: str | Path) -> subprocess.CompletedProcess
     )
 
 
-@pytest.mark.parametrize("kind", ["validated", "rich"])
+@pytest.mark.parametrize("kind", ["validated", "rich", "free run"])
 @pytest.mark.parametrize("width", [390, 1200])
 def test_the_page_renders(kind: str, width: int, tmp_path: Path) -> None:
     found, complaints = browse(tmp_path, page(kind), width)

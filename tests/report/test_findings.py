@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import io
+import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from rich.console import Console
+from tests.report.pages import run
 
-from adjoin import Identifier
-from adjoin.report.findings import describe_findings, print_findings, rounded
+from adjoin import Identifier, Posterior
+from adjoin.report.findings import describe_findings, noise_in_words, print_findings, rounded
+from adjoin.report.ladder_words import ladder_line
+
+
+def _printed(posterior: Posterior, width: int = 200) -> str:
+    page = io.StringIO()
+    console = Console(file=page, width=width, soft_wrap=True)
+    print_findings(console, posterior, describe_findings(posterior))
+    return page.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -34,13 +45,68 @@ def test_no_number_is_cut_however_narrow_the_terminal(width: int) -> None:
     u, noise = rng.standard_normal((2, 300))
     y = 1e-5 * (np.roll(u, 1) + 0.1 * u**2 + 0.1 * noise)
     posterior = Identifier(samples=2000, chains=2, seed=0, max_lag=3).fit(u, y).posterior_
-    page = io.StringIO()
-    print_findings(
-        Console(file=page, width=width, soft_wrap=True), posterior, describe_findings(posterior)
-    )
-    text = page.getvalue()
+    text = _printed(posterior, width)
     assert "…" not in text
     for term in posterior.terms.head(2).itertuples():
         (line,) = [row for row in text.splitlines() if row.strip().startswith(f"{term.term} ")]
         numbers = [float(word) for word in re.findall(r"-?\d[\d.]*(?:e-?\d+)?", line)[-4:]]
         assert numbers == pytest.approx([term.mean, term.sd, term.q025, term.q975], rel=0.06)
+
+
+def test_a_free_run_names_its_ladder_and_no_interval_of_its_noise() -> None:
+    posterior = run("free run")
+    ladders = posterior.diagnostics["ladder"]
+    lines = {line.split(" ", 1)[0]: line for line in _printed(posterior).splitlines() if line}
+    sd = np.sqrt(ladders[0]["tolerance"][0] / 100.0 * np.var(posterior.data.y[2:]))
+    expected = f"standard deviation {sd:.4g}, implied by the tolerance; no posterior"
+    assert lines["noise"].split(None, 1)[1].rstrip() == expected
+    assert lines["ladder"].split(None, 1)[1].rstrip() == ladder_line(ladders, "% of variance")
+    assert "ladder" not in _printed(run("lone"))
+
+
+def test_tolerances_that_differ_are_a_range() -> None:
+    posterior = run("free run")
+    first, second = posterior.traces
+    apart = replace(posterior, traces=(first, second._replace(noise=4.0 * second.noise)))
+    sd = float(posterior.noise["mean"])
+    assert noise_in_words(apart) == (
+        f"{1.5 * sd:.4g}",
+        f"implied by the tolerances of the chains, {sd:.3g} to {2 * sd:.3g}; no posterior",
+    )
+
+
+def test_the_noise_of_a_distance_of_one_s_own_has_an_interval() -> None:
+    posterior = run("own distance")
+    value, note = noise_in_words(posterior)
+    noise = posterior.noise
+    mean, low, high = rounded([noise["mean"], noise["q025"], noise["q975"]], noise["sd"])
+    assert low != high
+    assert (value, note) == (mean, f"error of each draw's free run, 95 % in [{low}, {high}]")
+    assert "(by adjoin.distances.Spectrum(bands=20)), 4 rungs" in _printed(posterior)
+
+
+def test_noise_that_is_not_known_is_a_dash() -> None:
+    assert noise_in_words(run("prior alone")) == ("–", "the likelihood is off")
+    posterior = run("free run")
+    endless = [
+        trace._replace(noise=np.full(len(trace.noise), np.inf)) for trace in posterior.traces
+    ]
+    assert noise_in_words(replace(posterior, traces=tuple(endless))) == (
+        "–",
+        "the tolerance is infinite",
+    )
+
+
+@pytest.mark.parametrize("kind", ["free run", "own distance"])
+def test_a_free_run_is_plain_json_even_with_an_endless_walk(kind: str) -> None:
+    """A rung without coefficients accepts every step, and its width grows without end."""
+    posterior = run(kind)
+    width = np.array([0.1, 1.0, 2.0, np.inf])
+    traces = [t._replace(ladder=t.ladder._replace(width=width)) for t in posterior.traces]
+    facts = describe_findings(replace(posterior, traces=tuple(traces)))
+    found = json.loads(json.dumps(facts, allow_nan=False))
+    assert found == facts
+    assert found["diagnostics"]["ladder"][0]["width"] == [0.1, 1.0, 2.0, None]
+    assert found["diagnostics"]["ladder"][0]["tolerance"] == pytest.approx(
+        posterior.traces[0].ladder.tolerance[-1]
+    )

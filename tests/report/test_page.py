@@ -102,6 +102,43 @@ def test_the_page_says_what_was_found() -> None:
     assert "adjoin.load('run.nc')" in text
 
 
+def test_a_free_run_page_shows_its_ladder_and_what_its_noise_is() -> None:
+    text = " ".join(Reader(page("free run")).text.split())
+    posterior = run("free run")
+    first = posterior.diagnostics["ladder"][0]
+    assert "The tolerance ladder" in text
+    assert f"its coldest tolerance at {first['reason']}." in text
+    shares = [first["acceptance"][0], first["guided_acceptance"][0], min(first["swap_rate"][:2])]
+    numbers = [first["tolerance"][0], first["stages"][-1]["smallest_distance"]]
+    row = ["0", *(f"{x:.4g}" for x in numbers), *(f"{100 * share:.1f} %" for share in shares)]
+    assert "".join(f"<td>{cell}</td>" for cell in row) in page("free run")
+    assert "implied by the tolerance; no posterior" in text
+    assert "95 % in [" not in text
+    assert "free-run residuals on the fitted data" in text
+    assert "noise (implied)" in text
+    assert "ladder.rungs" in text
+    for name in ("distance", "annealing", "rungs"):
+        assert f'id="{name}-wide-' in page("free run")
+    assert 'id="noise_sd-wide-' not in page("free run")
+
+
+def test_a_one_step_page_has_no_ladder() -> None:
+    text = " ".join(Reader(page("lone")).text.split())
+    assert "ladder" not in text
+    assert "one-step residuals" in text
+    assert 'id="noise_sd-wide-' in page("lone")
+    assert 'id="distance-wide-' not in page("lone")
+
+
+def test_a_distance_of_one_s_own_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adjoin.report.page._both", lambda *_: "")  # pictures take long
+    text = " ".join(Reader(make_page(assess(run("own distance"), draws=5))).text.split())
+    assert "those of adjoin.distances.Spectrum(bands=20)" in text
+    assert "error of each draw's free run, 95 % in [" in text
+    assert "guided accepted" not in text
+    assert "noise (mean)" in text
+
+
 def test_what_diverges_is_said() -> None:
     text = " ".join(Reader(page("diverging")).text.split())
     assert "No: most draws diverge" in text

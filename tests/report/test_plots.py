@@ -443,6 +443,8 @@ def test_the_trace_of_the_log_posterior_ends_in_the_kept_draws(found: Posterior)
     assert np.array_equal(np.concatenate([d[-200:] for d in drawn]), found.log_posterior)
     with pytest.raises(AdjoinError, match=r"no trace of 'beta'; there are n_terms, log_post"):
         plot_trace(found, "beta")
+    with pytest.raises(AdjoinError, match="only a run with objective='abc' has distances"):
+        plot_trace(found, "distance")
 
 
 # Every plot

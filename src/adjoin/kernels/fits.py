@@ -34,7 +34,7 @@ from adjoin.kernels.state import (
 )
 
 ROUNDS = 10
-TRIES = 5
+TRIES = 8
 # A step that would gain less than this share of the noise variance changes no decision.
 SETTLED = 0.01
 # Noise of the one-step start, of the output's mean square: a ridge that only breaks ties.
@@ -194,13 +194,14 @@ def fit_structure(
     error, damping, foreseen = damp_start(scratch, data, own), 0.0, 0.0
     if error == math.inf:
         return math.inf, math.inf
-    for _ in range(ROUNDS):
+    for number in range(ROUNDS):
         if not (linearise(n, run, linear) and scale_normal(linear, n)):
             return math.inf, math.inf
         gain = solve_step(linear, n, 0.0)
         if math.isnan(gain):
             return math.inf, math.inf
-        foreseen = max(foreseen, error - gain)
+        if number > 0:  # what is foreseen from the start itself may be far too dark
+            foreseen = max(foreseen, error - gain)
         if foreseen > HOPELESS * level:
             return math.inf, foreseen
         if gain < SETTLED * error / data.n_rows:

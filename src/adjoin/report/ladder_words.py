@@ -36,9 +36,9 @@ def distance_unit(posterior: Posterior) -> str:
 def ladder_rows(ladders: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """One row per chain, None where there is nothing to tell.
 
-    `chain`, `tolerance` and `distance` (the coldest, and the smallest met), `accepted` and `guided`
-    (shares of the proposals on the coldest rung), `exchanged` (the smallest rate in the colder half
-    of the ladder: the hottest rungs have little to hand down), `reason`.
+    `chain`, `tolerance` (the coldest), `distance` (the smallest met until the ladder was frozen),
+    `accepted` and `guided` (shares of the proposals on the coldest rung), `exchanged` (the smallest
+    rate in the colder half: the hottest rungs have little to hand down), `reason`.
     """
     rows = []
     for ladder in ladders:

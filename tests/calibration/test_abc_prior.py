@@ -1,0 +1,93 @@
+"""With an infinite tolerance the free-run sampler draws from the prior.
+
+A term must be in with probability λ_t p/(1 + λ_t p), all independently, with coefficients
+N(0, σ_θ²). A run that diverges is refused at any tolerance, so nothing here can: either only inputs
+are there, or coefficients are small and records short. Two-sided t tests on batch means, Bonferroni
+over what one test compares; each gives a false alarm once in a thousand sets of seeds.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+
+import numpy as np
+import pytest
+from tests.calibration.test_abc_validity import GREY, NINE, Problem, Run, mean_absolute_error
+from tests.calibration.test_prior_recovery import LONG, UNEVEN, t_limit, t_values
+
+from adjoin import Dataset, Grammar
+from adjoin.engines.abc import AbcEngine
+from adjoin.engines.ladder import Ladder
+from adjoin.prior import Prior
+
+IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+
+
+def _problem(grammar: Grammar, coefficient_sd: float) -> Problem:
+    rng = np.random.default_rng(6)
+    names = grammar.alphabet.names
+    u, y = rng.standard_normal((15, len(names.inputs))), rng.standard_normal(15)
+    data = Dataset.from_arrays(u, y, names=(*names.inputs, names.output))
+    prior = Prior(**{**LONG.settings, "coefficient_sd": coefficient_sd})
+    return Problem(data, grammar, math.inf, prior)
+
+
+INPUTS_ALONE = _problem(Grammar.volterra(max_lag=1, max_degree=2), 0.5)
+FED_BACK = _problem(NINE, 0.05)
+FIXED = _problem(GREY, 0.05)
+WITH_TWO_INPUTS = _problem(Grammar.narx(inputs=("u", "v"), max_lag=1, max_degree=2), 0.05)
+NEAR_ZERO = {"birth_sd": 0.04, "width": 0.05}
+RUNS = {
+    "inputs alone": Run(INPUTS_ALONE, {"rungs": 1}),
+    "inputs alone, paper": Run(INPUTS_ALONE, {"rungs": 3}, rule="paper", moves=UNEVEN),
+    "fed back": Run(FED_BACK, {"rungs": 2, **NEAR_ZERO}, rule="paper"),
+    "fixed terms": Run(FIXED, {"rungs": 1, **NEAR_ZERO}, rule="paper"),
+    "two inputs": Run(WITH_TWO_INPUTS, {"rungs": 1, **NEAR_ZERO}, rule="paper", moves=UNEVEN),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not IS_COMPILED, reason="far too many samples for plain Python")
+@pytest.mark.parametrize("name", RUNS)
+def test_an_infinite_tolerance_recovers_the_prior(name: str) -> None:
+    run = RUNS[name]
+    problem, batches = run.problem, run.batches(run.traces())
+    sd, law = problem.prior.coefficient_sd, problem.law
+    odds = np.array([np.inf if t in law.fixed else law.odds(t) for t in problem.terms])
+    inclusion = 1.0 - 1.0 / (1.0 + odds)
+    variance = (inclusion * (1.0 - inclusion)).sum()
+    is_free = np.isfinite(odds)
+
+    def row(batch) -> np.ndarray:
+        z, n_terms = batch.theta / sd, batch.is_in.sum(axis=1)
+        moments = [np.mean(z**power, axis=0) for power in (1, 2, 4)]
+        size = [n_terms.mean(), np.mean((n_terms - inclusion.sum()) ** 2)]
+        return np.concatenate([batch.is_in.mean(axis=0)[is_free], *moments, size])
+
+    moments = [0.0 * inclusion, inclusion, 3.0 * inclusion]
+    wanted = np.concatenate([inclusion[is_free], *moments, [inclusion.sum(), variance]])
+    found = np.array([row(batch) for batch in batches])
+    assert np.abs(t_values(found, wanted)).max() < t_limit(len(found), len(wanted))
+    # Tight enough to mean something: the number of terms is known to a few percent.
+    error = found[:, -2].std(ddof=1) / math.sqrt(len(found))
+    assert error < 0.03 * inclusion.sum()
+
+
+@pytest.mark.parametrize("distance", [None, mean_absolute_error])
+def test_diverging_runs_are_refused_at_any_tolerance(distance) -> None:
+    rng = np.random.default_rng(0)
+    data = Dataset.from_arrays(rng.standard_normal(40), rng.standard_normal(40))
+    chain = AbcEngine(
+        data,
+        Grammar.narx(max_lag=1, max_degree=3).alphabet,
+        samples=400,
+        prior=Prior(coefficient_sd=2.0),
+        ladder=Ladder(tolerance=math.inf, rungs=1, birth_sd=2.0, descent=5),
+        rule="paper",
+        distance=distance,
+    ).start(0)
+    chain.advance(400)
+    ladder = chain.finish().ladder
+    assert ladder is not None
+    assert np.isfinite(ladder.distance).all()

@@ -1,0 +1,469 @@
+"""Free-run fits: the optimum that SciPy finds, whatever is remembered, and their ellipsoids."""
+
+from __future__ import annotations
+
+import math
+import os
+from itertools import permutations
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import pytest
+from scipy.optimize import least_squares
+from tests.naive.abc import HOPELESS, Fit, Fitting, FreeRuns
+from tests.naive.prior import TermPrior
+
+from adjoin import Dataset, Grammar, Model, Structure
+from adjoin.engines.abc import AbcEngine
+from adjoin.engines.ladder import Ladder
+from adjoin.engines.workspace import make_chain, make_table, write_terms
+from adjoin.grammar.terms import Term
+from adjoin.kernels.fits import (
+    add_fit,
+    draw_inside,
+    fit_structure,
+    fitted_theta,
+    is_inside,
+    log_volume,
+    look_up,
+)
+from adjoin.kernels.free_run import assemble, free_run_error
+from adjoin.kernels.sensitivity import linearise
+from adjoin.kernels.simulate import BLOCK
+from adjoin.kernels.state import Chain, FitWork
+from adjoin.prior import Prior
+from adjoin.regression import design
+from adjoin.signals import Scaling
+
+IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+COEFFICIENT = 1.0
+
+
+@numba.njit
+def _linearise(chain, data, run, linear):
+    assemble(chain, data, run)
+    return linearise(chain.tally[0], run, linear)
+
+
+@numba.njit
+def _run(chain, data, run):
+    assemble(chain, data, run)
+    return free_run_error(chain.tally[0], run, np.inf)[0]
+
+
+@numba.njit
+def _fit(chain, data, own, coefficient, level):
+    """The entry of a structure, as the sampler gets it; its optimum goes to the chain."""
+    entry = look_up(chain, own)
+    if entry < 0:
+        error, foreseen = fit_structure(data, own, coefficient, level)
+        entry = add_fit(own, error, foreseen)
+    if own.fits.scalar[entry, 0] < np.inf:
+        fitted_theta(own.fits, entry, chain.theta)
+    return entry
+
+
+@numba.njit
+def _inside(chain, own, entry, theta, square, found):
+    look_up(chain, own)
+    for i in range(theta.shape[0]):
+        found[i] = is_inside(own.fits, entry, theta[i], square)
+
+
+@numba.njit
+def _volume(own, entry, square):
+    return log_volume(own.fits, entry, square)
+
+
+@numba.njit
+def _draw(rng, chain, own, entry, square, theta):
+    look_up(chain, own)
+    for i in range(theta.shape[0]):
+        draw_inside(rng, own.fits, entry, square, own.linear, theta[i])
+
+
+class Bench(NamedTuple):
+    """An engine's tables, and a chain to hold a structure."""
+
+    engine: AbcEngine
+    own: FitWork
+    chain: Chain
+
+    def write(self, terms: list[Term], theta: Any = ()) -> None:
+        write_terms(self.chain, self.engine.encoding, terms)
+        self.chain.theta[: len(terms)] = theta if len(theta) else math.nan
+
+    def run(self, terms: list[Term], theta: Any) -> tuple[float, np.ndarray]:
+        """The squared error, and the output where it is compared."""
+        self.write(terms, theta)
+        data = self.engine.regression
+        with np.errstate(all="ignore"):  # uncompiled, NumPy scalars warn of infinities
+            error = _run(self.chain, data, self.own.run)
+        blocks = zip(data.start, data.stop, strict=True)
+        predicted = self.own.run.data.predicted
+        return error, np.concatenate([predicted[start:stop] for start, stop in blocks])
+
+    def fit(self, terms: list[Term], level: float = math.inf) -> tuple[int, float, np.ndarray]:
+        """The entry, its squared error, and the optimum in the order of `terms`."""
+        self.write(terms)
+        with np.errstate(all="ignore"):
+            entry = _fit(self.chain, self.engine.regression, self.own, COEFFICIENT, level)
+        theta = self.chain.theta[: len(terms)].copy()
+        return entry, float(self.own.fits.scalar[entry, 0]), theta
+
+    def forget(self) -> None:
+        for table in (self.own.fits, self.own.table):
+            table.size[:] = 0
+            table.bucket[:] = -1
+
+
+def _bench(data: Dataset, grammar: Grammar, scaling: Scaling | None = None) -> Bench:
+    engine = AbcEngine(data, grammar.alphabet, 10, ladder=Ladder(rungs=1), scaling=scaling)
+    chain = make_chain(engine.capacity, engine.encoding.max_degree)
+    return Bench(engine, engine.start(0).own, chain)
+
+
+def _terms(text: str, grammar: Grammar) -> list[Term]:
+    return list(Structure.parse(text, grammar.alphabet.names))
+
+
+FUNCTIONS = ("abs", "sin", "cos", "tanh", "exp", "sqrtabs")
+GRAMMAR = Grammar.narx(inputs=("u", "v"), functions=FUNCTIONS, max_lag=3, max_degree=4)
+TRUTH = "0.6*u(k-1) + 0.5*y(k-1) - 0.3*tanh(y(k-2)) + 0.2*v(k)*y(k-1) - 0.1*u(k)*v(k-1)"
+LENGTHS = (2 * BLOCK + 40, 12, 90) if IS_COMPILED else (BLOCK + 20, 12, 30)
+
+
+def _data(noise: float = 0.1, lengths: tuple[int, ...] = LENGTHS, seed: int = 0) -> Dataset:
+    """Free runs of the truth, and noise on what is measured."""
+    rng = np.random.default_rng(seed)
+    inputs, outputs = [], []
+    for n in lengths:
+        u, v = rng.standard_normal((2, n))
+        y = np.zeros(n)
+        for k in range(2, n):
+            y[k] = 0.6 * u[k - 1] + 0.5 * y[k - 1] - 0.3 * math.tanh(y[k - 2])
+            y[k] += 0.2 * v[k] * y[k - 1] - 0.1 * u[k] * v[k - 1]
+        inputs.append(np.column_stack([u, v]))
+        outputs.append(y + noise * rng.standard_normal(n))
+    return Dataset.from_arrays(inputs, outputs, names=("u", "v", "y"))
+
+
+MORE = " + 0.03*abs(y(k-1)) + 0.1*cos(y(k-3))*u(k) + 0.01*exp(u(k))*y(k-2)"
+EQUATIONS = {
+    "the truth": TRUTH,
+    "more terms": TRUTH + MORE,
+    # Above or below zero throughout: at zero the root has no slope.
+    "output in functions": "0.5*abs(u(k-1)) + 0.5*sqrt(abs(y(k-2))) + 0.2*sin(y(k-1))"
+    " + 0.02*exp(y(k-3))*abs(u(k))",
+    "output below zero": "-0.5*abs(u(k-1)) - 0.5*sqrt(abs(y(k-2))) + 0.2*abs(y(k-1))*tanh(y(k-3))",
+    "powers of the output": "0.4*u(k-1) + 0.3*y(k-1) - 0.05*y(k-2)^2*y(k-1)*u(k) - 0.01*y(k-1)^4"
+    " + 0.1*v(k)^2*y(k-3)^2 + 0.1*y(k-1)*y(k-2)*y(k-3)",
+    "a linear output": "0.4*u(k-1) + 0.3*y(k-1) - 0.5*y(k-3)",
+}
+
+
+def _outputs(bench: Bench) -> np.ndarray:
+    data = bench.engine.regression
+    blocks = zip(data.start, data.stop, strict=True)
+    return np.concatenate([data.target[start:stop] for start, stop in blocks])
+
+
+@pytest.mark.parametrize("is_scaled", [False, True])
+@pytest.mark.parametrize("name", EQUATIONS)
+def test_slopes_equal_finite_differences(name: str, is_scaled: bool) -> None:
+    """In the program's order of terms; over blocks and records, functions of scaled signals."""
+    data, model = _data(), Model.parse(f"y(k) = {EQUATIONS[name]}", inputs=("u", "v"))
+    scaling = Scaling(data.names, np.array([0.1, 0.2, -0.1]), np.array([1.5, 0.7, 0.6]))
+    bench = _bench(data, GRAMMAR, scaling if is_scaled else None)
+    terms, theta, step = list(model.structure), np.array(model.theta), 1e-5
+    slopes = np.empty((bench.engine.regression.n_rows, len(terms)))
+    for j, unit in enumerate(np.eye(len(terms))):
+        _, ahead = bench.run(terms, theta + step * unit)
+        _, behind = bench.run(terms, theta - step * unit)
+        slopes[:, j] = (ahead - behind) / (2.0 * step)
+    _, predicted = bench.run(terms, theta)
+
+    bench.write(terms, theta)
+    n, run, linear = len(terms), bench.own.run, bench.own.linear
+    assert _linearise(bench.chain, bench.engine.regression, run, linear)
+    slopes = slopes[:, run.order[:n]]
+    length, upper = np.linalg.norm(slopes, axis=0), np.triu_indices(n)
+    unit = slopes / length
+    found = linear.normal[:n, :n] / np.outer(length, length)
+    np.testing.assert_allclose(found[upper], (unit.T @ unit)[upper], atol=1e-7)
+    gradient = unit.T @ (_outputs(bench) - predicted)
+    np.testing.assert_allclose(linear.gradient[:n] / length, gradient, atol=1e-6)
+
+
+def test_slopes_of_a_run_that_diverges_are_refused() -> None:
+    bench = _bench(_data(), GRAMMAR)
+    bench.write(_terms("y(k-1)^2", GRAMMAR), [50.0])
+    with np.errstate(all="ignore"):
+        is_finite = _linearise(
+            bench.chain, bench.engine.regression, bench.own.run, bench.own.linear
+        )
+    assert not is_finite
+
+
+def _optimum(bench: Bench, terms: list[Term], start: np.ndarray) -> Any:
+    """By SciPy, with slopes of its own."""
+    output = _outputs(bench)
+
+    def residual(theta: np.ndarray) -> np.ndarray:
+        error, predicted = bench.run(terms, theta)
+        return predicted - output if error < math.inf else np.full(len(output), 1e3)
+
+    return least_squares(residual, start, jac="3-point", x_scale="jac", xtol=1e-12, ftol=1e-12)
+
+
+def _assert_optimal(bench: Bench, terms: list[Term], error: float, theta: np.ndarray, start: Any):
+    """As near as matters to what SciPy finds from another start: 0.03 of the noise variance, or
+    a sixth of a standard error."""
+    best = _optimum(bench, terms, start)
+    assert error == pytest.approx(bench.run(terms, theta)[0], rel=1e-9)
+    variance = error / bench.engine.regression.n_rows
+    assert abs(error - 2.0 * best.cost) < 0.03 * variance
+    assert np.sum((best.jac @ (theta - best.x)) ** 2) < 0.03 * variance
+
+
+@pytest.mark.parametrize("text", [TRUTH, TRUTH + MORE, "u(k-1) + y(k-1) + v(k)*y(k-1)"])
+@pytest.mark.parametrize("noise", [0.02, 0.3])
+def test_the_optimum_is_that_of_scipy(text: str, noise: float) -> None:
+    data, terms = _data(noise), _terms(text, GRAMMAR)
+    bench = _bench(data, GRAMMAR)
+    _, error, theta = bench.fit(terms)
+    known = {"0.6": "u(k-1)", "0.5": "y(k-1)", "0.2": "v(k)*y(k-1)"}
+    given = {_terms(term, GRAMMAR)[0]: float(value) for value, term in known.items()}
+    _assert_optimal(bench, terms, error, theta, np.array([given.get(t, 0.0) for t in terms]))
+
+
+def test_a_fit_does_not_depend_on_the_order_of_terms() -> None:
+    bench = _bench(_data(), GRAMMAR)
+    terms, seen = _terms("u(k-1) + y(k-1) + tanh(y(k-2)) + v(k)*y(k-1)", GRAMMAR), set()
+    for order in permutations(range(len(terms))):
+        for is_new in (True, False):
+            if is_new:
+                bench.forget()
+            entry, error, theta = bench.fit([terms[i] for i in order])
+            assert entry == 0
+            placed = np.empty(len(terms))
+            placed[list(order)] = theta
+            pool = bench.own.fits.value[: bench.own.fits.size[2]]
+            seen.add((error, placed.tobytes(), pool.tobytes(), bench.own.fits.scalar[0].tobytes()))
+    assert len(seen) == 1
+
+
+def test_a_fit_does_not_depend_on_what_the_tables_hold() -> None:
+    """Tables so small that they forget again and again, and a large one that remembers all."""
+    grammar = Grammar.narx(inputs=("u", "v"), functions=("tanh",), max_lag=2, max_degree=2)
+    law, rng = TermPrior(grammar.alphabet, Prior()), np.random.default_rng(3)
+    structures = [
+        list(dict.fromkeys(law.decode(law.draw(rng)) for _ in range(rng.integers(1, 6))))
+        for _ in range(60 if IS_COMPILED else 12)
+    ]
+    large = _bench(_data(), grammar)
+    # After each, what its keys begin with: in few buckets it is looked for where the whole is.
+    beginnings = [sorted(terms, key=large.engine.encoding.key)[:-1] for terms in structures]
+    structures = [terms for pair in zip(structures, beginnings, strict=True) for terms in pair]
+    own = large.own._replace(
+        table=make_table(7, grammar.alphabet.max_degree),
+        fits=large.own.fits._replace(
+            bucket=np.full(4, -1, dtype=np.int64),
+            key=np.zeros(24, dtype=np.int64),
+            value=np.zeros(60),
+            **{
+                name: getattr(large.own.fits, name)[:3].copy()
+                for name in ("n_terms", "first_key", "first_value", "scalar")
+            },
+            size=np.zeros(3, dtype=np.int64),
+        ),
+    )
+    small = large._replace(own=own)
+    n_forgotten = 0
+    for repeat in range(2):
+        for terms in structures:
+            before = small.own.fits.size[0]
+            entry, error, theta = large.fit(terms)
+            other, other_error, other_theta = small.fit(terms[::-1])
+            n_forgotten += small.own.fits.size[0] < before
+            assert error == other_error
+            if error < math.inf:
+                assert theta.tolist() == other_theta[::-1].tolist()
+            left, right = large.own.fits.scalar[entry], small.own.fits.scalar[other]
+            assert left.tolist() == right.tolist()
+        if repeat == 0:
+            n_entries = large.own.fits.size[0]
+    assert large.own.fits.size[0] == n_entries  # the second time everything was found
+    assert n_forgotten > len(structures) / 4
+
+
+def test_terms_of_inputs_alone_are_fitted_without_a_run() -> None:
+    bench = _bench(_data(), GRAMMAR)
+    terms = _terms("u(k-1) + u(k-2) + u(k)*v(k) + tanh(v(k))", GRAMMAR)
+    bench.own.run.data.predicted[:] = math.nan
+    _, error, theta = bench.fit(terms)
+    assert np.isnan(bench.own.run.data.predicted).all()
+    runs = FreeRuns(bench.engine.data, TermPrior(GRAMMAR.alphabet, Prior()))
+    encoded = [runs.law.encode(term) for term in terms]
+    columns = Fitting(runs, COEFFICIENT).columns.matrix(encoded)
+    expected, square, *_ = np.linalg.lstsq(columns, runs.measured)
+    np.testing.assert_allclose(theta, expected, rtol=1e-6)
+    assert error == pytest.approx(square[0], rel=1e-9)
+
+
+def test_no_terms_are_the_measured_output_itself() -> None:
+    bench = _bench(_data(), GRAMMAR)
+    entry, error, _ = bench.fit([])
+    assert error == pytest.approx(bench.engine.regression.target_norm**2, rel=1e-12)
+    assert _volume(bench.own, entry, 3.0) == 0.0
+    found = np.zeros(1, dtype=np.bool_)
+    _inside(bench.chain, bench.own, entry, np.zeros((1, 4)), 1e-300, found)
+    assert found.all()
+
+
+@pytest.mark.parametrize("text", ["u(k)^2 + abs(u(k))^2", "u(k)^2 + abs(u(k))^2 + y(k-1)"])
+def test_terms_that_cannot_be_told_apart_have_no_fit(text: str) -> None:
+    bench = _bench(_data(), GRAMMAR)
+    _, error, _ = bench.fit(_terms(text, GRAMMAR))
+    assert error == math.inf
+
+
+def test_a_term_that_is_zero_everywhere_has_no_fit() -> None:
+    records = [(record.inputs * [1.0, 0.0], record.output) for record in _data().records]
+    data = Dataset.from_arrays(*map(list, zip(*records, strict=True)), names=("u", "v", "y"))
+    for text in ("v(k)", "v(k)*y(k-1)", "u(k) + y(k-1) + v(k)*y(k-1)"):
+        assert _bench(data, GRAMMAR).fit(_terms(text, GRAMMAR))[1] == math.inf
+
+
+@pytest.mark.parametrize("text", ["u(k-1) + u(k)^2 + y(k-1)^2", "u(k-1) + u(k)^2 + y(k-1)^3"])
+@pytest.mark.parametrize("seed", [0, 5])
+def test_a_start_that_diverges_is_damped_and_still_fitted(text: str, seed: int) -> None:
+    """The output has a mean: one step ahead a power must carry it, on which free runs explode."""
+    rng, n = np.random.default_rng(seed), 120
+    u, y = rng.standard_normal(n), np.zeros(n)
+    for k in range(1, n):
+        y[k] = 0.3 + 0.5 * y[k - 1] + u[k - 1] + 0.5 * u[k] ** 2
+    data = Dataset.from_arrays(u, y + 0.3 * rng.standard_normal(n))
+    grammar = Grammar.narx(max_lag=2, max_degree=3)
+    bench, terms = _bench(data, grammar), _terms(text, grammar)
+    columns, output = design(data, Structure(tuple(terms), data.names), 2)
+    assert bench.run(terms, np.linalg.lstsq(columns, output)[0])[0] == math.inf
+    _, error, theta = bench.fit(terms)
+    assert error < 0.2 * bench.engine.regression.target_norm**2
+    _assert_optimal(bench, terms, error, theta, 0.5 * theta)
+
+
+def test_a_fit_far_beyond_the_level_is_given_up() -> None:
+    """Linearised at the start, even its optimum is: a level above that is a fit, below it none."""
+    bench, terms = _bench(_data(0.3), GRAMMAR), _terms("u(k-2) + y(k-1)", GRAMMAR)
+    entry, error, _ = bench.fit(terms)
+    foreseen = bench.own.fits.scalar[entry, 1]
+    assert 0.8 * error < foreseen < math.inf
+    for factor, is_hopeless in ((1.001, False), (0.999, True)):
+        bench.forget()
+        entry, found, _ = bench.fit(terms, level=factor * foreseen / HOPELESS)
+        assert found == (math.inf if is_hopeless else error)
+        assert 0.999 * foreseen / HOPELESS < bench.own.fits.scalar[entry, 1] <= foreseen
+
+
+class Ellipsoid(NamedTuple):
+    """A fit in a table that holds others too, terms in no order, and the plain one."""
+
+    bench: Bench
+    entry: int
+    terms: list[Term]
+    theta: np.ndarray
+    plain: Fit
+    encoded: list[tuple[int, ...]]
+
+    def white(self, theta: np.ndarray) -> np.ndarray:
+        """J(θ - θ̂) of rows of coefficients, turned so that it has one entry per term."""
+        place = [self.encoded.index(term) for term in self.plain.terms]
+        return (theta[:, place] - self.plain.theta) @ self.plain.factor.T
+
+    def inside(self, theta: np.ndarray, square: float) -> np.ndarray:
+        found = np.zeros(len(theta), dtype=np.bool_)
+        rows = np.ascontiguousarray(theta)
+        self.bench.write(self.terms)
+        _inside(self.bench.chain, self.bench.own, self.entry, rows, square, found)
+        return found
+
+
+def _ellipsoid(text: str) -> Ellipsoid:
+    bench = _bench(_data(0.3), GRAMMAR)
+    runs = FreeRuns(bench.engine.data, TermPrior(GRAMMAR.alphabet, Prior()))
+    terms = _terms(text, GRAMMAR)[::-1]
+    for other in ("u(k)", TRUTH, "y(k-1) + y(k-3)"):
+        bench.fit(_terms(other, GRAMMAR))
+    entry, _, theta = bench.fit(terms)
+    encoded = [runs.law.encode(term) for term in terms]
+    plain = Fitting(runs, COEFFICIENT).fit(encoded, math.inf)
+    return Ellipsoid(bench, entry, terms, theta, plain, encoded)
+
+
+SHAPES = {
+    1: "u(k-1)",
+    3: "u(k-1) + y(k-1) + v(k)*y(k-1)",
+    4: "u(k-1) + v(k) + u(k-1)*v(k) + u(k)*v(k)",
+    5: TRUTH,
+}
+SQUARE = 0.37
+
+
+@pytest.mark.parametrize("n", SHAPES)
+def test_the_ellipsoid_is_that_of_the_plain_fit(n: int) -> None:
+    shape = _ellipsoid(SHAPES[n])
+    found = shape.theta[[shape.encoded.index(term) for term in shape.plain.terms]]
+    np.testing.assert_allclose(found, shape.plain.theta, rtol=1e-8)
+    volume = _volume(shape.bench.own, shape.entry, SQUARE)
+    assert volume == pytest.approx(shape.plain.log_volume(SQUARE), abs=1e-8)
+    # Just inside and just outside, in every direction.
+    direction = np.random.default_rng(n).standard_normal((200, n))
+    length = np.linalg.norm(shape.white(shape.theta + direction), axis=1, keepdims=True)
+    edge = direction * math.sqrt(SQUARE) / length
+    assert shape.inside(shape.theta + (1.0 - 1e-7) * edge, SQUARE).all()
+    assert not shape.inside(shape.theta + (1.0 + 1e-7) * edge, SQUARE).any()
+    assert shape.inside(shape.theta[None], 0.0).all()
+    assert not shape.inside(np.full((1, n), math.nan), SQUARE).any()
+
+
+@pytest.mark.parametrize("n", SHAPES)
+def test_draws_are_uniform_on_the_ellipsoid(n: int) -> None:
+    """Moments of the unit ball: E w = 0, E ww' = I/(n + 2), and the n-th power of the radius.
+
+    At most 22 z-scores in each of 4 shapes, two-sided beyond 4.8: false alarms 2e-4 in all.
+    """
+    shape, n_draws = _ellipsoid(SHAPES[n]), 20_000 if IS_COMPILED else 2000
+    theta = np.zeros((n_draws, n))
+    shape.bench.write(shape.terms)
+    own, rng = shape.bench.own, np.random.default_rng(n)
+    _draw(rng, shape.bench.chain, own, shape.entry, SQUARE, theta)
+    assert shape.inside(theta, (1.0 + 1e-9) * SQUARE).all()
+    ball = shape.white(theta) / math.sqrt(SQUARE)
+    second, fourth = 1.0 / (n + 2), 1.0 / ((n + 2) * (n + 4))
+    z = [*ball.mean(axis=0) / math.sqrt(second / n_draws)]
+    product = ball.T @ ball / n_draws
+    for i in range(n):
+        z.append((product[i, i] - second) / math.sqrt((3 * fourth - second**2) / n_draws))
+        z += [product[i, j] / math.sqrt(fourth / n_draws) for j in range(i)]
+    radius = np.linalg.norm(ball, axis=1) ** n  # uniform on (0, 1)
+    z.append((radius.mean() - 1 / 2) / math.sqrt(1 / 12 / n_draws))
+    z.append((np.mean(radius**2) - 1 / 3) / math.sqrt(4 / 45 / n_draws))
+    assert len(z) <= 22
+    assert np.abs(z).max() < 4.8
+
+
+@pytest.mark.parametrize("n", [1, 3, 4])
+def test_the_volume_is_the_share_of_a_box(n: int) -> None:
+    """By Monte Carlo; three binomial z-scores beyond 4.8: false alarms 5e-6."""
+    shape, n_draws = _ellipsoid(SHAPES[n]), 40_000 if IS_COMPILED else 2000
+    covariance = np.linalg.inv(shape.plain.factor.T @ shape.plain.factor)
+    half = np.sqrt(1.3 * SQUARE * np.diag(covariance))  # a little larger than need be
+    place = [shape.plain.terms.index(term) for term in shape.encoded]
+    uniform = np.random.default_rng(n).uniform(-1.0, 1.0, (n_draws, n))
+    share = shape.inside(shape.theta + uniform * half[place], SQUARE).mean()
+    volume = math.exp(_volume(shape.bench.own, shape.entry, SQUARE))
+    expected = volume / np.prod(2.0 * half)
+    assert 0.02 < expected < 0.98
+    assert abs(share - expected) < 4.8 * math.sqrt(expected * (1.0 - expected) / n_draws)
