@@ -27,7 +27,9 @@ ROOT = Path(__file__).parents[1]
 SHARING = {
     "tests/cli/test_run.py": "a saved run",
     "tests/report/test_browser.py": "pages",
+    "tests/report/test_findings.py": "pages",
     "tests/report/test_page.py": "pages",
+    "tests/report/test_plots_ladder.py": "pages",
 }
 """Files whose tests share what takes long to make, by its name: one worker runs them all."""
 

@@ -21,15 +21,19 @@ _WIDER = "raise the tolerance, ladder={'tolerance': …}"
 def describe_ladder(ladder: LadderTrace) -> dict[str, Any]:
     """Tolerances, acceptance and exchanges by rung, coldest first, since the ladder was frozen.
 
+    `smallest_swap_rate` is that of the colder half: the hottest rungs have little to hand down.
     `stages` has the coldest tolerance and the smallest distance met, after calibration and after
     every stage of annealing.
     """
+    rates = _shares(ladder.swap[:-1, 1], ladder.swap[:-1, 0])
+    colder = rates[: (len(rates) + 1) // 2]
     proposed, accepted = ladder.move[:, :, 0].sum(axis=1), ladder.move[:, :, 2].sum(axis=1)
     return {
         "tolerance": [_number(value) for value in ladder.tolerance[-1]],
         "acceptance": _shares(accepted, proposed),
         "guided_acceptance": _shares(ladder.guided[:, 1], ladder.guided[:, 0]),
-        "swap_rate": _shares(ladder.swap[:-1, 1], ladder.swap[:-1, 0]),
+        "swap_rate": rates,
+        "smallest_swap_rate": min((rate for rate in colder if rate is not None), default=None),
         "width": [float(value) for value in ladder.width],
         "stages": [
             {"tolerance": _number(row[0]), "smallest_distance": _number(floor)}
@@ -66,7 +70,8 @@ def on_ladder(ladders: list[dict[str, Any]]) -> list[Finding]:
                 f"draw more samples; or {_WIDER}",
             )
         )
-    apart = [x["chain"] for x in ladders if _colder_half(x) < _RARE]
+    rates = {x["chain"]: x["smallest_swap_rate"] for x in ladders}
+    apart = [chain for chain, rate in rates.items() if rate is not None and rate < _RARE]
     if apart:
         findings.append(
             (
@@ -94,12 +99,6 @@ def _on_tolerances(ladders: list[dict[str, Any]], coldest: list[float]) -> Findi
         reason,
         f"draw more samples; or give all the same, ladder={{'tolerance': {low:.3g}}}",
     )
-
-
-def _colder_half(ladder: dict[str, Any]) -> float:
-    """The smallest rate of exchange in the colder half of a ladder; 1 where nobody tried."""
-    half = ladder["swap_rate"][: (len(ladder["swap_rate"]) + 1) // 2]
-    return min((rate for rate in half if rate is not None), default=1.0)
 
 
 def _chains(numbers: list[int]) -> str:

@@ -14,7 +14,8 @@ _MOST_PLACES = 7  # after or before the decimal point; beyond, an exponent reads
 def rounded(values: Sequence[float], spread: float) -> list[str]:
     """Numbers to the place of the second significant digit of their spread, zeros kept."""
     size = max(map(abs, values))
-    if not (spread > 0.0 and math.isfinite(spread) and size > 0.0):
+    # A spread that is rounding error alone says nothing about where to stop.
+    if not (spread > 1e-12 * size > 0.0 and math.isfinite(spread)):
         return [f"{value:.4g}" for value in values]
     places = 1 - math.floor(math.log10(spread))
     if 0 <= places <= _MOST_PLACES and size < 10**_MOST_PLACES:

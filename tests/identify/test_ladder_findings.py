@@ -19,10 +19,26 @@ def ladder(chain: int = 0, **changed: Any) -> dict[str, Any]:
         "chain": chain,
         "tolerance": [1.0, 2.0, 4.0, 100.0],
         "acceptance": [0.1, 0.2, 0.3, 0.4],
-        "swap_rate": [0.3, 0.2, 0.0],
+        "smallest_swap_rate": 0.2,
         "reason": "it was time",
     }
     return well | changed
+
+
+def _trace(**changed: Any) -> LadderTrace:
+    """A trace of two stages."""
+    trace = LadderTrace(
+        distance=np.array([0.5]),
+        tolerance=np.array([[3.0, 9.0], [1.0, math.inf]]),
+        floor=np.array([2.0, 0.9]),
+        width=np.array([0.1, 0.2]),
+        move=np.zeros((2, 9, 3), dtype=np.int64),
+        guided=np.zeros((2, 2), dtype=np.int64),
+        swap=np.zeros((2, 2), dtype=np.int64),
+        saved=np.zeros(8, dtype=np.int64),
+        reason="it was time",
+    )
+    return trace._replace(**changed)
 
 
 def levels(*ladders: dict[str, Any]) -> list[str]:
@@ -54,7 +70,7 @@ def test_a_coldest_rung_that_hardly_moves_is_pointed_out() -> None:
 
 
 def test_neighbours_that_do_not_exchange_are_pointed_out() -> None:
-    apart = [ladder(i, swap_rate=[0.3, 0.001, 0.2]) for i in (1, 2)]
+    apart = [ladder(i, smallest_swap_rate=0.001) for i in (1, 2)]
     found = on_ladder([ladder(), *apart])
     assert [level for level, _, _ in found] == [GOOD, CAUTION]
     assert "chains 1, 2 hardly exchanged" in found[1][1]
@@ -68,29 +84,31 @@ def test_an_infinite_tolerance_is_the_prior() -> None:
 
 
 def test_one_rung_has_nobody_to_exchange_with() -> None:
-    alone = ladder(tolerance=[1.0], acceptance=[0.2], swap_rate=[])
+    alone = ladder(tolerance=[1.0], acceptance=[0.2], smallest_swap_rate=None)
     assert levels(alone) == [GOOD]
+
+
+@pytest.mark.parametrize(
+    ("made", "tried", "smallest"),
+    [([5, 3, 0], 10, 0.3), ([5, 3, 0], 0, None), ([4], 10, 0.4), ([], 10, None)],
+)
+def test_the_hottest_rungs_do_not_count_among_the_exchanges(
+    made: list[int], tried: int, smallest: float | None
+) -> None:
+    swap = np.array([*([tried, n] for n in made), [0, 0]])
+    assert describe_ladder(_trace(swap=swap))["smallest_swap_rate"] == smallest
 
 
 def test_a_trace_is_described_by_rung() -> None:
     move = np.zeros((2, 9, 3), dtype=np.int64)
     move[0, :, 0], move[0, 1, 2], move[1, 0, 0] = 10, 9, 5
-    trace = LadderTrace(
-        distance=np.array([0.5]),
-        tolerance=np.array([[3.0, 9.0], [1.0, math.inf]]),
-        floor=np.array([2.0, 0.9]),
-        width=np.array([0.1, 0.2]),
-        move=move,
-        guided=np.array([[4, 1], [0, 0]]),
-        swap=np.array([[8, 2], [0, 0]]),
-        saved=np.zeros(8, dtype=np.int64),
-        reason="it was time",
-    )
+    trace = _trace(move=move, guided=np.array([[4, 1], [0, 0]]), swap=np.array([[8, 2], [0, 0]]))
     assert describe_ladder(trace) == {
         "tolerance": [1.0, None],
         "acceptance": [0.1, 0.0],
         "guided_acceptance": [0.25, None],
         "swap_rate": [0.25],
+        "smallest_swap_rate": 0.25,
         "width": [0.1, 0.2],
         "stages": [
             {"tolerance": 3.0, "smallest_distance": 2.0},

@@ -376,7 +376,7 @@ class Twin:
         if proposal.terms is not None and self.is_likely(rung, proposal):
             error = self.simulate(rung, proposal)
         is_accepted = self.decide(c, proposal, error)
-        if is_adapting and proposal.move == "stay" and not proposal.is_guided:
+        if is_adapting and proposal.move == "stay" and proposal.theta and not proposal.is_guided:
             aim = self.acceptance
             slope, rung.n_steps = 1.0 / (aim * (1.0 - aim)), rung.n_steps + 1
             gain = slope * (is_accepted - aim) / (rung.n_steps + 5.0 * slope)

@@ -17,7 +17,7 @@ def ladder(**changed: Any) -> dict[str, Any]:
         "tolerance": [1.23456, 2.0, 5.0, 50.0, 100.0],
         "acceptance": [0.11, 0.12, 0.13, 0.14, 0.15],
         "guided_acceptance": [0.21, 0.22, None, None, None],
-        "swap_rate": [0.34, 0.31, 0.02, 0.01],
+        "smallest_swap_rate": 0.31,
         "stages": [
             {"tolerance": 9.0, "smallest_distance": 8.0},
             {"tolerance": 1.23456, "smallest_distance": 1.2},
@@ -41,23 +41,17 @@ def test_a_row_is_of_the_coldest_rung_once_the_ladder_is_frozen() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("rates", "fewest"),
-    [([], None), ([None, None, 0.2], None), ([0.3], 0.3), ([None, 0.4, 0.1], 0.4)],
-)
-def test_exchanges_that_nobody_tried_do_not_count(
-    rates: list[float | None], fewest: float | None
-) -> None:
-    assert ladder_rows([ladder(swap_rate=rates)])[0]["exchanged"] == fewest
-
-
 def test_a_line_has_the_range_over_the_chains() -> None:
-    other = ladder(tolerance=[4.0, 5.0, 6.0, 7.0, 8.0], acceptance=[0.05] * 5, swap_rate=[0.5] * 4)
+    other = ladder(
+        tolerance=[4.0, 5.0, 6.0, 7.0, 8.0], acceptance=[0.05] * 5, smallest_swap_rate=0.5
+    )
     assert ladder_line([ladder(), other], "V") == (
         "tolerance 1.23 to 4 (V), 5 rungs, the coldest accepted 5.0 % to 11.0 %, fewest exchanges"
         " in the colder half 31.0 % to 50.0 %"
     )
-    lone = ladder(tolerance=[2.0], acceptance=[0.1], guided_acceptance=[None], swap_rate=[])
+    lone = ladder(
+        tolerance=[2.0], acceptance=[0.1], guided_acceptance=[None], smallest_swap_rate=None
+    )
     assert ladder_line([lone], "V") == "tolerance 2 (V), 1 rung, the coldest accepted 10.0 %"
 
 

@@ -121,8 +121,9 @@ class AbcEngine:
                 "the free-run engine has no hyperprior of coefficients; leave coefficient_shape and"
                 " coefficient_scale of the Prior at None"
             )
-        n_least = math.ceil(self.ladder.stages / self.ladder.annealing)
-        if self.samples < n_least:
+        if self.n_annealing < self.ladder.stages:
+            n_least = math.ceil(self.ladder.stages / self.ladder.annealing)
+            n_least += int(self.ladder.annealing * n_least) < self.ladder.stages  # rounding
             raise AdjoinError(
                 f"{self.samples} samples are too few for {self.ladder.stages} stages of annealing;"
                 f" draw at least {n_least}"

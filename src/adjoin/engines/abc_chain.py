@@ -215,7 +215,8 @@ class AbcChain:
             self.run(POLISH, 1)
         ladder.tally[:] = 0
         wanted = engine.ladder.tolerance
-        if not self.floor < self.hottest and (wanted is None or self.hottest > wanted):
+        is_enough = wanted is not None and self.floor <= wanted and math.isfinite(self.floor)
+        if not (self.floor < self.hottest or is_enough):
             raise AdjoinError(
                 f"none of {ladder.saved[PROPOSALS]:,} models came nearer to the measured output"
                 " than no model at all: every free run diverged or went astray. Check that input"

@@ -90,9 +90,7 @@ class Ladder:
                 f"the ladder's guided must be a probability from 0 to below 1, not {self.guided!r}"
             )
         tolerance = self.tolerance
-        if tolerance is not None and not (
-            isinstance(tolerance, int | float) and 0.0 < tolerance <= math.inf
-        ):
+        if tolerance is not None and not (is_real(tolerance) and 0.0 < tolerance <= math.inf):
             raise AdjoinError(f"the ladder's tolerance must be positive, not {tolerance!r}")
 
     @classmethod

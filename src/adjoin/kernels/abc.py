@@ -291,7 +291,7 @@ def decide_rung(
 
     While it adapts, the width of the random walk follows Robbins and Monro on its own steps: after
     the i-th, :math:`\log s` changes by :math:`(a - a^*) / (a^*(1 - a^*)(i + i_0))`, with a whether
-    it was accepted and :math:`a^*` what is aimed at.
+    it was accepted and :math:`a^*` what is aimed at. (Without coefficients there is no step.)
 
     Mutates: ladder. Allocates: nothing.
     """
@@ -308,7 +308,8 @@ def decide_rung(
         if distance < ladder.record[0]:
             ladder.record[0], ladder.record[3] = distance, error
             copy_state(rung(ladder.proposed, c), ladder.best)
-    if is_adapting and move == STAY and not is_guided:
+    n_moved = rung(ladder.proposed, c).tally[0]
+    if is_adapting and move == STAY and not is_guided and n_moved > 0:
         aim = target.acceptance
         ladder.tally[c] += 1
         gain = (1.0 if is_accepted else 0.0) - aim

@@ -42,8 +42,6 @@ def ladder_rows(ladders: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """
     rows = []
     for ladder in ladders:
-        rates = ladder["swap_rate"]
-        colder = [rate for rate in rates[: (len(rates) + 1) // 2] if rate is not None]
         rows.append(
             {
                 "chain": ladder["chain"],
@@ -51,7 +49,7 @@ def ladder_rows(ladders: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
                 "distance": ladder["stages"][-1]["smallest_distance"],
                 "accepted": ladder["acceptance"][0],
                 "guided": ladder["guided_acceptance"][0],
-                "exchanged": min(colder, default=None),
+                "exchanged": ladder["smallest_swap_rate"],
                 "reason": ladder["reason"],
             }
         )
