@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from adjoin.report.ladder_words import ladder_line, ladder_reasons, ladder_rows, span
 from adjoin.rounding import percent
 
