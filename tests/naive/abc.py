@@ -359,7 +359,7 @@ class Twin:
         for c, rung in enumerate(self.rungs):
             rung.tolerance = rung.distance
             fit = self.fit(rung.terms)
-            if fit.error < rung.distance * self.unit:
+            if fit.error < (1.0 - 1e-9) * rung.distance * self.unit:
                 found = dict(zip(fit.terms, fit.theta.tolist(), strict=True))
                 proposal = Proposal("stay", -math.inf, True, rung.terms)
                 proposal.theta = [found[term] for term in rung.terms]

@@ -76,6 +76,9 @@ from adjoin.kernels.state import (
 )
 from adjoin.kernels.terms import term_key
 
+# Squared errors that differ by less are equal: a fit is not polished twice.
+ROUNDING = 1e-9
+
 
 @kernel()
 def log_normal(value: float, variance: float) -> float:
@@ -254,11 +257,11 @@ def is_likely(c: int, target: AbcTarget, ladder: Ladder) -> bool:
 
 @kernel()
 def take_optimum(c: int, entry: int, ladder: Ladder, own: FitWork) -> bool:
-    """Propose the optimum of a rung's own structure; False if the rung is as near already.
+    """Propose the optimum of a rung's own structure; False if the rung is as near, but for rounding.
 
     Mutates: ladder, own. Allocates: nothing.
     """
-    if not own.fits.scalar[entry, 0] < ladder.error[c]:
+    if not own.fits.scalar[entry, 0] < (1.0 - ROUNDING) * ladder.error[c]:
         return False
     proposed = rung(ladder.proposed, c)
     copy_state(rung(ladder.state, c), proposed)
