@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -16,9 +16,9 @@ import numpy as np
 
 from adjoin.autocorrelation import integrated_time
 from adjoin.checks import is_real, require_count, require_seed
-from adjoin.engines.abc import AbcEngine
+from adjoin.engines.abc import AbcEngine, name_of
 from adjoin.engines.abc_chain import Distance
-from adjoin.engines.ladder import DEFAULT, NMSE, Ladder
+from adjoin.engines.ladder import DEFAULT, PAPER, Ladder
 from adjoin.engines.osa import OsaEngine
 from adjoin.errors import AdjoinError
 from adjoin.estimator import Estimator
@@ -33,6 +33,7 @@ from adjoin.report.progress import compiling, watching
 from adjoin.runner import Observer, run_chains, warm_up
 from adjoin.scores import fit_index
 from adjoin.signals import Dataset, Scaling
+from adjoin.traces import ChainTrace
 from adjoin.workers import n_workers
 
 _MEGABYTE = 2**20
@@ -213,6 +214,8 @@ class Identifier(Estimator):
         with watching(self.progress, self.chains, self.samples) as observer:
             run = run_chains(engine, self.chains, self.samples, seed, self.n_jobs, observer)
         kept = [i for i, trace in enumerate(run.traces) if len(trace.structure)]
+        if run.is_complete:
+            self._check_stranded(run.traces, kept)
         if not run.is_complete:
             done = min(run.traces[i].n_samples for i in kept)
             warnings.warn(
@@ -292,6 +295,15 @@ class Identifier(Estimator):
         for name, default in (("rule", DEFAULT), ("distance", None), ("ladder", None)):
             if getattr(self, name) != default:
                 raise AdjoinError(f"{name} is for objective='abc'; the objective is 'osa'")
+
+    @staticmethod
+    def _check_stranded(traces: Sequence[ChainTrace], kept: Sequence[int]) -> None:
+        """Chains that could not meet the tolerance asked for: a warning, an error if all."""
+        reasons = {i: t.ladder.reason for i, t in enumerate(traces) if t.ladder and i not in kept}
+        if reasons and not kept:
+            raise AdjoinError(min(reasons.values(), key=len))
+        for number, reason in reasons.items():
+            warnings.warn(f"chain {number} is left out: {reason}", stacklevel=3)
 
     def _dataset(self, u: Any, y: Any) -> Dataset:
         names = self.grammar.names if isinstance(self.grammar, Grammar) else None
@@ -404,8 +416,8 @@ class Identifier(Estimator):
         """How the posterior was made, as plain values."""
         own: dict[str, Any] = {}
         if isinstance(engine, AbcEngine):
-            own["rule"] = engine.rule
-            own["distance"] = _name_of(self.distance)
+            own["rule"] = engine.rule if engine.distance is None else PAPER
+            own["distance"] = name_of(self.distance)
             own["ladder"] = engine.ladder.settings
         return own | {
             "objective": self.objective,
@@ -450,9 +462,9 @@ class Identifier(Estimator):
             elif isinstance(value, Structure):
                 text = repr(str(value))
             elif isinstance(value, Ladder):
-                text = repr(value.changes)
+                text = repr(value.changes).replace("inf", "float('inf')")
             elif name == "distance":
-                text = _name_of(value)
+                text = name_of(value)
             elif isinstance(value, np.generic):
                 text = repr(value.item())
             parts.append(f"{name}={text}")
@@ -479,14 +491,3 @@ class Identifier(Estimator):
         """
         model = self._fitted()
         return fit_index(*run_against(model, u, y, self.posterior_.max_lag))
-
-
-def _name_of(distance: Distance | None) -> str:
-    """What to call a distance; shipped ones say how they were made."""
-    if distance is None:
-        return NMSE
-    module = type(distance).__module__
-    if module == "adjoin.distances":
-        return f"{module}.{distance!r}"
-    name = str(getattr(distance, "__name__", type(distance).__name__))
-    return name if name.isidentifier() else "my_distance"  # a lambda has no name to call it by

@@ -6,6 +6,7 @@ about it, and findings for the verdict.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from adjoin.levels import CAUTION, GOOD, POOR, Finding
@@ -94,11 +95,11 @@ def _on_tolerances(ladders: list[dict[str, Any]], coldest: list[float]) -> Findi
         f"the chains ended at tolerances from {low:.4g} to {high:.4g}: they sample different"
         f" posteriors, the widest the vaguest ({ladders[coldest.index(high)]['reason']})"
     )
-    return (
-        level,
-        reason,
-        f"draw more samples; or give all the same, ladder={{'tolerance': {low:.3g}}}",
-    )
+    # Rounded up: no chain could meet a tolerance below what the best one reached.
+    step = 10.0 ** (math.floor(math.log10(low)) - 2)
+    asked = math.ceil(1.001 * low / step) * step
+    advice = f"draw more samples; or give all the same, ladder={{'tolerance': {asked:.3g}}}"
+    return level, reason, advice
 
 
 def _chains(numbers: list[int]) -> str:

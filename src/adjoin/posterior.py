@@ -387,6 +387,8 @@ class Posterior:
     ) -> Prediction:
         """Free run of models drawn from the posterior, with fresh noise fed back at every step.
 
+        Where models were judged by their free run, the noise is the sensor's and not fed back.
+
         `y_init` needs `max_lag` samples; without it, every draw starts from so many at rest. The
         mean, the bands and the share of diverged draws come back in a `Prediction`. It does not
         depend on `n_jobs`, the number of threads.
@@ -397,7 +399,8 @@ class Posterior:
             inputs, several = as_inputs(u, self.data.names)
             rest = np.full(self.max_lag, self.scaling.offset[-1])
             y_init = [rest] * len(inputs) if several else rest
-        return propagate(models, u, y_init, noise_seed, quantiles, n_jobs)
+        is_fed_back = not self.is_free_run
+        return propagate(models, u, y_init, noise_seed, quantiles, n_jobs, is_fed_back)
 
     def predict(
         self,

@@ -88,6 +88,7 @@ def propagate(
     seed: int | None,
     quantiles: Sequence[float] = BANDS,
     n_jobs: int | None = None,
+    is_fed_back: bool = True,
 ) -> Prediction:
     """Free runs of the models, each with fresh noise of its own scale fed back at every step.
 
@@ -103,6 +104,8 @@ def propagate(
         Which bands to give.
     n_jobs : int, optional
         How many models run at a time; the result does not depend on it.
+    is_fed_back : bool
+        If not, the noise is the sensor's: added to the finished run.
     """
     _check(models, quantiles, n_jobs)
     inputs, several = as_inputs(u, models[0].names)
@@ -112,8 +115,10 @@ def propagate(
         seeds, _ = as_series(y_init, name, "initial output y_init", may_be_empty=True)
 
     def run(model: Model, noise: list[Float1D]) -> list[Float1D]:
-        found: list[Float1D] = model.simulate(inputs, seeds, noise)
-        return found
+        found: list[Float1D] = model.simulate(inputs, seeds, noise if is_fed_back else None)
+        if is_fed_back:
+            return found
+        return [series + error for series, error in zip(found, noise, strict=True)]
 
     blocks = _run_all(models, run, [len(record) for record in inputs], seed, n_jobs)
     given = seeds or [np.empty(0)] * len(inputs)

@@ -29,7 +29,7 @@ def lay_out(
     names, alphabet = data.names, encoding.alphabet
     if names.noise in {atom.signal for atom in encoding.atoms}:
         raise AdjoinError(
-            "one-step-ahead regression has no past noise to regress on; use a grammar without"
+            "there is no past noise to regress on; use a grammar without"
             f" noise atoms ('{names.noise}')"
         )
     scaling = scaling or Scaling.identity(names)

@@ -190,6 +190,62 @@ def test_diagnostics_explain_the_ladder(posterior: Posterior) -> None:
     assert posterior.settings["ladder"]["rungs"] == 4
 
 
+def test_chains_that_cannot_meet_a_tolerance_are_left_out_with_a_warning(
+    data: tuple[Float1D, Float1D], posterior: Posterior
+) -> None:
+    """Just above the smallest distance of all, which one of these short chains does not reach."""
+    settings = SMALL | {"rule": "paper", "samples": 60, "chains": 6}
+    alone = Identifier(**settings | {"ladder": {"rungs": 2, "descent": 5}}).fit(*data).posterior_
+    floors = sorted(trace.ladder.floor[-1] for trace in alone.traces)
+    asked = 0.5 * (floors[0] + floors[-1])
+    settings["ladder"] = {"rungs": 2, "descent": 5, "tolerance": asked}
+    with pytest.warns(UserWarning, match="is left out: the tolerance .* cannot be met"):
+        found = Identifier(**settings).fit(*data).posterior_
+    assert 0 < found.n_chains < 6
+    assert found.distance.max() <= asked
+
+
+def test_a_distance_without_a_value_at_rest_still_has_a_ladder(
+    data: tuple[Float1D, Float1D],
+) -> None:
+    def unlike(run: Float1D, y: Float1D) -> float:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return 100.0 * (1.0 - np.corrcoef(run, y)[0, 1])
+
+    settings = SMALL | {"samples": 400, "distance": unlike}
+    for ladder in Identifier(**settings).fit(*data).posterior_.diagnostics["ladder"]:
+        assert ladder["tolerance"][-1] > 10.0 * ladder["tolerance"][0]
+
+
+def test_bands_hold_as_many_samples_as_they_say(posterior: Posterior) -> None:
+    """The noise is the sensor's: on top of the run. 2,000 samples; false alarm 6e-5."""
+    u, y = noisy("y(k) = 0.8*u(k-1) + 0.5*y(k-1)", 2000, seed=9)
+    prediction = posterior.simulate(u, y[:3], draws=300)
+    for low, high, share in ((0.025, 0.975, 0.95), (0.16, 0.84, 0.68)):
+        slack = 4.0 * math.sqrt(share * (1.0 - share) / 2000) + 0.02  # and that of the proxy
+        assert abs(prediction.coverage(y, low, high) - share) < slack
+
+
+def test_a_function_called_nmse_is_not_taken_for_the_built_in_one(
+    data: tuple[Float1D, Float1D],
+) -> None:
+    def nmse(run: Float1D, y: Float1D) -> float:
+        return float(np.abs(run - y).max())
+
+    found = Identifier(**SMALL | {"samples": 100, "distance": nmse}).fit(*data).posterior_
+    assert found.settings["distance"] == "my_nmse"
+    assert found.settings["rule"] == "paper"
+
+
+def test_numbers_of_any_kind_make_a_ladder_that_can_be_saved(
+    data: tuple[Float1D, Float1D], tmp_path: Path
+) -> None:
+    ladder = {"rungs": np.int64(2), "descent": np.int32(20), "kappa": np.float32(2.0)}
+    found = Identifier(**SMALL | {"samples": 100, "ladder": ladder}).fit(*data).posterior_
+    found.save(tmp_path / "run.nc")
+    assert adjoin.load(tmp_path / "run.nc").settings["ladder"]["kappa"] == 2.0
+
+
 def test_a_tolerance_can_be_asked_for(data: tuple[Float1D, Float1D]) -> None:
     settings = SMALL | {"samples": 400, "ladder": Ladder(rungs=3, descent=100, tolerance=3.0)}
     found = Identifier(**settings).fit(*data).posterior_

@@ -376,7 +376,7 @@ def test_coloured_residuals_of_a_free_run_ask_for_a_wider_tolerance() -> None:
     assert answer.short == "Yes"
     assert "measurement noise is coloured" in answer.reasons[1]
     assert "misses slow dynamics" in answer.reasons[1]
-    assert "ladder={'kappa': …}" in answer.reasons[1]
+    assert "ladder={'tolerance': …}" in answer.reasons[1]
     assert "likelihood_power" not in answer.reasons[1]
 
 

@@ -88,9 +88,10 @@ def test_the_noise_of_a_distance_of_one_s_own_has_an_interval() -> None:
 def test_noise_that_is_not_known_is_a_dash() -> None:
     assert noise_in_words(run("prior alone")) == ("–", "the likelihood is off")
     posterior = run("free run")
-    endless = [
-        trace._replace(noise=np.full(len(trace.noise), np.inf)) for trace in posterior.traces
-    ]
+    endless = []
+    for trace in posterior.traces:
+        tolerance = np.full_like(trace.ladder.tolerance, np.inf)
+        endless.append(trace._replace(ladder=trace.ladder._replace(tolerance=tolerance)))
     assert noise_in_words(replace(posterior, traces=tuple(endless))) == (
         "–",
         "the tolerance is infinite",

@@ -92,6 +92,12 @@ def fit(
     rule: Annotated[
         str, typer.Option(help="Of abc, where its tolerance ends up: default or paper.")
     ] = "default",
+    tolerance: Annotated[
+        float | None, typer.Option(help=r"Of abc, its final tolerance.  \[default: by the rule]")
+    ] = None,
+    rungs: Annotated[
+        int | None, typer.Option(min=1, help=r"Of abc, how many tolerances.  \[default: 12]")
+    ] = None,
     max_lag: Annotated[int, typer.Option(min=1, help="Largest lag.")] = 10,
     max_degree: Annotated[int, typer.Option(min=1, help="Most factors in a term.")] = 4,
     expected_terms: Annotated[float, typer.Option(help="Terms expected a priori, λ_t.")] = 5.0,
@@ -159,6 +165,8 @@ def fit(
                 held_out.require_window(max_lag if own is None else own.max_lag)
             except AdjoinError as error:
                 raise AdjoinError(f"the validation part: {error}") from None
+    given = {"tolerance": tolerance, "rungs": rungs}
+    ladder = {name: value for name, value in given.items() if value is not None}
     identifier = Identifier(
         objective=objective,
         grammar=own,
@@ -178,6 +186,7 @@ def fit(
         functions=functions,
         likelihood_power=_power(likelihood_power),
         rule=rule,
+        ladder=ladder or None,
     )
     with warnings_as_notes():
         identifier.fit(train)

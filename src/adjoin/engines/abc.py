@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from adjoin.engines.abc_chain import AbcChain, Distance, as_rung, state_arrays
-from adjoin.engines.ladder import DEFAULT, PAPER, Ladder
+from adjoin.engines.ladder import DEFAULT, NMSE, PAPER, Ladder
 from adjoin.engines.workspace import MAX_TERMS, unpack_generator, write_terms
 from adjoin.errors import AdjoinError
 from adjoin.grammar.alphabet import Alphabet
@@ -20,6 +20,7 @@ from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.terms import Structure
 from adjoin.kernels.abc import run_abc
 from adjoin.kernels.state import (
+    DESCEND,
     POLISH,
     RECORD,
     AbcTarget,
@@ -158,7 +159,10 @@ class AbcEngine:
 
     def warm_up(self) -> None:
         """Compile what a chain runs."""
-        self.start(0).run(RECORD, 0)
+        chain = self.start(0)
+        chain.run(RECORD, 0)
+        if self.distance is not None:
+            chain.decide(np.full(self.ladder.rungs, math.inf), DESCEND)
 
     def start(self, seed: np.random.SeedSequence | int) -> AbcChain:
         """A chain that has drawn nothing yet; it calibrates before its first sample."""
@@ -173,6 +177,7 @@ class AbcEngine:
         chain.stage, chain.hottest = int(packed["stage"][0]), float(packed["hottest"][0])
         chain.history = list(zip(packed["tolerances"], packed["floors"].tolist(), strict=True))
         chain.reason = bytes(packed["reason"]).decode()
+        chain.is_stranded = bool(packed["is_stranded"][0])
         chain.n_start = chain.n_drawn
         return chain
 
@@ -194,3 +199,16 @@ class AbcEngine:
         found = np.empty(len(terms))
         found[order] = state.theta[: len(terms)]
         return found
+
+
+def name_of(distance: Distance | None) -> str:
+    """What to call a distance; shipped ones say how they were made."""
+    if distance is None:
+        return NMSE
+    module = type(distance).__module__
+    if module == "adjoin.distances":
+        return f"{module}.{distance!r}"
+    name = str(getattr(distance, "__name__", type(distance).__name__))
+    if name == NMSE:  # which is the name of adjoin's own
+        return f"my_{name}"
+    return name if name.isidentifier() else "my_distance"  # a lambda has no name to call it by

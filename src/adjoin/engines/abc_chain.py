@@ -38,6 +38,7 @@ Distance = Callable[[Float1D, Float1D], float]
 """Of one record: simulated and measured output, in the user's units, seeding samples left out."""
 
 _POLISHES = 5  # in calibration, with as many greedy descents between
+_DECADES = 100.0  # of the hottest tolerance over the floor, where nothing else is known
 _LEAST_SHARE = 1e-12  # of the coldest tolerance, of the distance of no model at all
 _LEAST_EXCESS = 1e-3  # of the coldest tolerance over the floor: else there is no ladder above it
 
@@ -60,6 +61,7 @@ class AbcChain:
         self.hottest = math.inf
         self.history: list[tuple[Float1D, float]] = []
         self.reason = "annealing has not ended"
+        self.is_stranded = False  # a tolerance was asked for that it could not meet
         self.n_start = 0
         n_series = len(engine.regression.target) if engine.distance is not None else 0
         self._series = np.zeros((rungs, n_series))
@@ -110,7 +112,10 @@ class AbcChain:
                 end = self.engine.n_annealing * (self.stage + 1) // settings.stages
                 n_block = min(n_samples, end - self.n_drawn)
             before = self.n_drawn
-            self.run(RECORD if self.is_frozen else ANNEAL, n_block)
+            if self.is_stranded:
+                self.ladder.state.tally[0, 1] += n_block  # there is nothing it could record
+            else:
+                self.run(RECORD if self.is_frozen else ANNEAL, n_block)
             n_samples -= self.n_drawn - before
             if not self.is_frozen and self.n_drawn == end:
                 self._end_stage()
@@ -159,16 +164,20 @@ class AbcChain:
                 found[c] = math.inf
                 if self.ladder.pending[c, 0] and self._error[c] < math.inf:
                     found[c] = self._distance(self._series[c])
-            decide_all(
-                engine.prior_table,
-                engine.move_table,
-                engine.target,
-                self.ladder,
-                self.buffer,
-                found,
-                self._error,
-                mode,
-            )
+            self.decide(found, mode)
+
+    def decide(self, distance: Float1D, mode: int) -> None:
+        """Decide on what all rungs have proposed, by its distances."""
+        decide_all(
+            self.engine.prior_table,
+            self.engine.move_table,
+            self.engine.target,
+            self.ladder,
+            self.buffer,
+            distance,
+            self._error,
+            mode,
+        )
 
     def _distance(self, simulated: Float1D) -> float:
         """The user's distance in the user's units, averaged over records by their length."""
@@ -214,6 +223,7 @@ class AbcChain:
             self.run(DESCEND, n_descent)
             self.run(POLISH, 1)
         ladder.tally[:] = 0
+        ladder.width[:] = engine.ladder.width
         wanted = engine.ladder.tolerance
         is_enough = wanted is not None and self.floor <= wanted and math.isfinite(self.floor)
         if not (self.floor < self.hottest or is_enough):
@@ -223,6 +233,8 @@ class AbcChain:
                 " and output belong together and are in order; let signals be scaled (scale=True);"
                 " lower max_degree; or start with objective='osa'"
             )
+        if not math.isfinite(self.hottest):  # no model at all has no distance
+            self.hottest = _DECADES * self.floor
         self.stage = 0
         self._respace(max(engine.ladder.cold_margin * self.floor, wanted or 0.0))
 
@@ -235,17 +247,7 @@ class AbcChain:
         coldest = min(quantile, float(ladder.tolerance[0]))
         reason = f"the {settings.quantile:g} quantile of the distances in the last of"
         self.reason = f"{reason} {settings.stages} stages"
-        if settings.tolerance is not None:
-            coldest = settings.tolerance if self.is_frozen else max(coldest, settings.tolerance)
-            self.reason = "the tolerance that was asked for"
-            if self.is_frozen and self.floor > settings.tolerance:
-                raise AdjoinError(
-                    f"the tolerance {settings.tolerance:g} cannot be met: the smallest distance"
-                    f" found is {self.floor:.4g}. Raise the tolerance, or leave it to the rule;"
-                    " draw more samples; or allow a richer model (expected_terms, max_lag,"
-                    " max_degree)"
-                )
-        elif self.engine.is_guided and math.isfinite(ladder.record[2]):
+        if self.engine.is_guided and math.isfinite(ladder.record[2]):
             n_terms = int(ladder.champion.tally[0])
             margin = settings.kappa * (n_terms + 2) / self.engine.regression.n_rows
             coldest = float(ladder.record[2]) / self.engine.target.unit * (1.0 + margin)
@@ -253,6 +255,18 @@ class AbcChain:
                 f"the squared error of the best structure fitted, of {n_terms} terms, and"
                 f" {100 * margin:.3g} % more"
             )
+        if settings.tolerance is not None:
+            coldest = settings.tolerance if self.is_frozen else max(coldest, settings.tolerance)
+            self.reason = "the tolerance that was asked for"
+            if self.is_frozen and self.floor > settings.tolerance:
+                self.is_stranded = True
+                self.reason = (
+                    f"the tolerance {settings.tolerance:g} cannot be met: the smallest distance"
+                    f" found is {self.floor:.4g}. Raise the tolerance, or leave it to the rule;"
+                    " draw more samples; or allow a richer model (expected_terms, max_lag,"
+                    " max_degree)"
+                )
+                return
         self._respace(coldest)
         if self.is_frozen:
             for counter in (ladder.move, ladder.guided, ladder.swap):
@@ -310,6 +324,7 @@ class AbcChain:
         packed = {name: values.copy() for name, values in state_arrays(self).items()}
         packed["generator"] = pack_generator(self.rng)
         packed["stage"], packed["hottest"] = np.array([self.stage]), np.array([self.hottest])
+        packed["is_stranded"] = np.array([self.is_stranded])
         rungs = self.engine.ladder.rungs
         packed["tolerances"] = np.array([row for row, _ in self.history]).reshape(-1, rungs)
         packed["floors"] = np.array([floor for _, floor in self.history])

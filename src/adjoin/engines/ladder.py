@@ -92,6 +92,10 @@ class Ladder:
         tolerance = self.tolerance
         if tolerance is not None and not (is_real(tolerance) and 0.0 < tolerance <= math.inf):
             raise AdjoinError(f"the ladder's tolerance must be positive, not {tolerance!r}")
+        for field in fields(self):  # plain numbers, whatever they were given as
+            value = getattr(self, field.name)
+            plain = int if isinstance(field.default, int) else float
+            object.__setattr__(self, field.name, None if value is None else plain(value))
 
     @classmethod
     def read(cls, given: Ladder | Mapping[str, Any] | None) -> Ladder:

@@ -122,7 +122,8 @@ def propose_terms(
     current, proposed = rung(ladder.state, c), rung(ladder.proposed, c)
     move = draw_categorical(rng, moves.cumulative)
     is_guided = target.guided > 0.0 and rng.random() < target.guided
-    is_guided = is_guided and ladder.tolerance[c] * target.unit <= ladder.level[0]
+    limit = ladder.tolerance[c] * target.unit
+    is_guided = is_guided and limit <= ladder.level[0] and limit < math.inf
     log_uniform = math.log(1.0 - rng.random())
     ladder.pending[c, 0], ladder.pending[c, 1] = 0, move
     ladder.pending[c, 2] = 1 if is_guided else 0
@@ -257,7 +258,7 @@ def is_likely(c: int, target: AbcTarget, ladder: Ladder) -> bool:
 
 @kernel()
 def take_optimum(c: int, entry: int, ladder: Ladder, own: FitWork) -> bool:
-    """Propose the optimum of a rung's own structure; False if the rung is as near, but for rounding.
+    """Propose the optimum of a rung's own structure; False if the rung is as near already.
 
     Mutates: ladder, own. Allocates: nothing.
     """

@@ -43,7 +43,7 @@ _COLOURED = (
 _COLOURED_FREE_RUN = (
     "only the residual's own past explains it: the measurement noise is coloured, as is noise that"
     " the system feeds back, or the model misses slow dynamics; intervals are then too narrow, and"
-    " a larger ladder={'kappa': …} or ladder={'tolerance': …} widens them"
+    " a larger ladder={'tolerance': …} widens them"
 )
 
 

@@ -209,7 +209,9 @@ def noise_in_words(posterior: Posterior) -> tuple[str, str]:
     sd = posterior.draws.noise_sd
     if posterior.power == 0.0:
         return _UNKNOWN, "the likelihood is off"
-    if not np.isfinite(sd).all():
+    if not all(
+        t.ladder is None or np.isfinite(t.ladder.tolerance[-1, 0]) for t in posterior.traces
+    ):
         return _UNKNOWN, "the tolerance is infinite"
     if is_squared(posterior):  # one value per chain, which no datum had a say in
         limits = span([float(sd.min()), float(sd.max())])
