@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -24,16 +24,17 @@ from adjoin.errors import AdjoinError
 from adjoin.estimator import Estimator
 from adjoin.grammar import Grammar, Structure
 from adjoin.grammar.parser import read_equation
+from adjoin.ladder_findings import stranded
 from adjoin.model import Model
 from adjoin.moves import Moves
 from adjoin.posterior import Posterior
 from adjoin.prediction import measured_pair, run_against
 from adjoin.prior import STANDARD, Prior
+from adjoin.regression import JOINT, RESIDUAL
 from adjoin.report.progress import compiling, watching
 from adjoin.runner import Observer, run_chains, warm_up
 from adjoin.scores import fit_index
 from adjoin.signals import Dataset, Scaling
-from adjoin.traces import ChainTrace
 from adjoin.workers import n_workers
 
 _MEGABYTE = 2**20
@@ -84,8 +85,10 @@ class Identifier(Estimator):
         from zero (a temperature in kelvin), and off with fixed initial terms and with functions.
     initial : str, optional
         Fixed terms of every model (a grey box): ``"u(k)*abs(u(k)) + udot(k)"``.
-    initial_mode : {"joint"}
-        How: ``"joint"`` learns their coefficients with the rest.
+    initial_mode : {"joint", "residual"}
+        How: ``"joint"`` learns their coefficients with the rest (the paper's Method 3);
+        ``"residual"`` fits the fixed terms by least squares first, keeps these coefficients, and
+        learns further terms on what is left (Method 2).
     functions : str or sequence of str
         Functions that the default grammar may put around a signal: ``"abs"``, ``"sin, cos"``.
     likelihood_power : float or "auto"
@@ -215,7 +218,8 @@ class Identifier(Estimator):
             run = run_chains(engine, self.chains, self.samples, seed, self.n_jobs, observer)
         kept = [i for i, trace in enumerate(run.traces) if len(trace.structure)]
         if run.is_complete:
-            self._check_stranded(run.traces, kept)
+            for number, reason in stranded(run.traces).items():
+                warnings.warn(f"chain {number} is left out: {reason}", stacklevel=2)
         if not run.is_complete:
             done = min(run.traces[i].n_samples for i in kept)
             warnings.warn(
@@ -250,7 +254,7 @@ class Identifier(Estimator):
         """Refuse settings that mean nothing, before anything is computed."""
         for name, known, later in (
             ("objective", ("osa", "abc"), ("output-error",)),
-            ("initial_mode", ("joint",), ("residual",)),
+            ("initial_mode", (JOINT, RESIDUAL), ()),
         ):
             value = getattr(self, name)
             if value not in known:
@@ -295,15 +299,6 @@ class Identifier(Estimator):
         for name, default in (("rule", DEFAULT), ("distance", None), ("ladder", None)):
             if getattr(self, name) != default:
                 raise AdjoinError(f"{name} is for objective='abc'; the objective is 'osa'")
-
-    @staticmethod
-    def _check_stranded(traces: Sequence[ChainTrace], kept: Sequence[int]) -> None:
-        """Chains that could not meet the tolerance asked for: a warning, an error if all."""
-        reasons = {i: t.ladder.reason for i, t in enumerate(traces) if t.ladder and i not in kept}
-        if reasons and not kept:
-            raise AdjoinError(min(reasons.values(), key=len))
-        for number, reason in reasons.items():
-            warnings.warn(f"chain {number} is left out: {reason}", stacklevel=3)
 
     def _dataset(self, u: Any, y: Any) -> Dataset:
         names = self.grammar.names if isinstance(self.grammar, Grammar) else None
@@ -356,6 +351,9 @@ class Identifier(Estimator):
         self, data: Dataset, grammar: Grammar, prior: Prior, scaling: Scaling
     ) -> OsaEngine | AbcEngine:
         moves, thin = Moves.read(self.moves), int(self.thin)
+        is_residual = self.initial_mode == RESIDUAL
+        if is_residual and not len(grammar.alphabet.fixed):
+            raise AdjoinError("initial_mode='residual' needs terms to fit first; pass initial='…'")
         table_bytes = self.memory_mb * _MEGABYTE // n_workers(self.n_jobs, self.chains)
         if self.objective == "abc":
             return AbcEngine(
@@ -370,9 +368,12 @@ class Identifier(Estimator):
                 thin,
                 table_bytes,
                 scaling,
+                is_residual,
             )
         power = 1.0 if self.likelihood_power == "auto" else float(self.likelihood_power)
-        return OsaEngine(data, grammar.alphabet, prior, moves, power, thin, table_bytes, scaling)
+        return OsaEngine(
+            data, grammar.alphabet, prior, moves, power, thin, table_bytes, scaling, is_residual
+        )
 
     def _scaling(self, data: Dataset, grammar: Grammar, prior: Prior) -> Scaling:
         """Scale if the prior is about standard units; centre where that changes no physics."""
@@ -408,7 +409,8 @@ class Identifier(Estimator):
             run = run_chains(pilot, self.chains, n_samples, own_seed, self.n_jobs, observer)
         if not run.is_complete:
             raise KeyboardInterrupt  # who stops the first run does not want the second
-        chains = [Posterior((trace,), grammar, scaling, data) for trace in run.traces]
+        known = {"initial_mode": self.initial_mode}
+        chains = [Posterior((t,), grammar, scaling, data, settings=known) for t in run.traces]
         # Chains end at different models, whose residuals differ in what they leave unexplained.
         return 1.0 / float(np.mean([integrated_time(chain.residuals()) for chain in chains]))
 

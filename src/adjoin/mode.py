@@ -16,7 +16,7 @@ from adjoin.grammar import Structure
 from adjoin.grammar.terms import exponents
 from adjoin.kernels.state import Float1D
 from adjoin.model import Model
-from adjoin.regression import conditional_mode, design
+from adjoin.regression import conditional_mode, design, least_squares
 
 if TYPE_CHECKING:
     from adjoin.posterior import Posterior
@@ -36,7 +36,15 @@ def mode_of(posterior: Posterior, number: int, structure: Structure) -> Model:
     else:
         columns, output = design(posterior.data, structure, posterior.max_lag, scaling)
         noise, spread = draws.noise[chosen].mean(), draws.coefficient[chosen].mean()
-        theta = conditional_mode(columns, output, float(noise), float(spread), posterior.power)
+        theta, is_free = np.zeros(len(structure)), np.ones(len(structure), dtype=bool)
+        if posterior.is_residual:
+            fixed = posterior.grammar.alphabet.fixed
+            is_free[:] = [term not in fixed.terms for term in structure]
+            theta[~is_free] = least_squares(fixed, columns[:, ~is_free], output)
+            output = output - columns @ theta
+        theta[is_free] = conditional_mode(
+            columns[:, is_free], output, float(noise), float(spread), posterior.power
+        )
         theta = theta * factor
     noise_sd = float(np.sqrt(np.mean(draws.noise_sd[chosen] ** 2)))
     return Model(structure, tuple(theta), noise_sd, scaling.offsets)
@@ -58,5 +66,6 @@ def _nearest(
         prior=posterior.prior,
         ladder=Ladder(rungs=1),
         scaling=posterior.scaling,
+        is_residual=posterior.is_residual,
     )
     return engine.polish(structure, theta / factor, float(distance.min())) * factor

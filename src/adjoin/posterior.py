@@ -6,9 +6,7 @@ coefficients and noise are and how sure that is, and hands models to prediction.
 
 from __future__ import annotations
 
-import math
 import os
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,7 +18,7 @@ import numpy as np
 from adjoin.checks import make_generator, require_count
 from adjoin.diagnose import diagnose
 from adjoin.draws import Draws, log_density
-from adjoin.errors import AdjoinError, DivergenceWarning
+from adjoin.errors import AdjoinError
 from adjoin.exchange.arviz_data import to_arviz
 from adjoin.exchange.latex_table import latex_table
 from adjoin.exchange.run_file import read_run, write_run
@@ -34,6 +32,7 @@ from adjoin.model import Model
 from adjoin.prediction import (
     BANDS,
     Prediction,
+    free_run_error,
     measured_pair,
     predict_many,
     propagate,
@@ -41,8 +40,8 @@ from adjoin.prediction import (
     run_against,
 )
 from adjoin.prior import STANDARD, Prior
+from adjoin.regression import RESIDUAL, white_box
 from adjoin.residual_tests import MAX_LAG, ResidualTest, residual_tests
-from adjoin.scores import rmse
 from adjoin.signals import Dataset, Scaling, as_inputs
 from adjoin.traces import ChainTrace
 
@@ -110,6 +109,17 @@ class Posterior:
     def is_free_run(self) -> bool:
         """Whether models were judged by their free run, not one step ahead."""
         return self.traces[0].ladder is not None
+
+    @property
+    def is_residual(self) -> bool:
+        """Whether fixed terms kept the coefficients of their own fit (``initial_mode``)."""
+        return self.settings.get("initial_mode") == RESIDUAL
+
+    @cached_property
+    def white_box(self) -> Model | None:
+        """The fixed terms alone, by least squares, to compare with; None where there are none."""
+        fixed = self.grammar.alphabet.fixed
+        return white_box(self.data, fixed, self.max_lag, self.scaling) if len(fixed) else None
 
     @property
     def max_lag(self) -> int:
@@ -292,8 +302,7 @@ class Posterior:
     @cached_property
     def log_posterior(self) -> Float1D:
         """(n_draws,) log density of each draw in model units, up to a constant."""
-        records = self.scaling.apply(self.data).records
-        output = [record.output[self.max_lag :] for record in records]  # what was fitted
+        output = [record.output for record in self.scaling.apply(self.data).records]
         is_standard = self.prior.units == STANDARD
         unit = float(np.var(np.concatenate(output))) if is_standard else 1.0
         theta = self.draws.theta / self._factor[self.draws.term]
@@ -340,17 +349,16 @@ class Posterior:
 
         One step ahead, or of the free run if that is what was fitted.
         """
-        outputs = [record.output for record in self.data.records]
-        inputs = [record.inputs for record in self.data.records]
+        model, data, n_seed = self.map_model, self.data, self.max_lag
         if self.is_free_run:
-            seeds = [output[: self.max_lag] for output in outputs]
-            predicted = self.map_model.simulate(inputs, seeds)
+            outputs, predicted = run_against(model, data, None, n_seed)
         else:
-            predicted = self.map_model.predict(inputs, outputs)
-        return [
-            (measured - found)[self.max_lag :]
-            for measured, found in zip(outputs, predicted, strict=True)
-        ]
+            outputs = [record.output[n_seed:] for record in data.records]
+            found = model.predict(
+                [r.inputs for r in data.records], [r.output for r in data.records]
+            )
+            predicted = [series[n_seed:] for series in found]
+        return [y - found for y, found in zip(outputs, predicted, strict=True)]
 
     def residual_tests(self, max_lag: int = MAX_LAG) -> list[ResidualTest]:
         """Whether the residuals of the MAP model still hold something; all lags to 25."""
@@ -436,7 +444,8 @@ class Posterior:
 
     def validation_errors(self, u: Any, y: Any = None) -> dict[int, float]:
         """The free-run RMSE of each chain's own MAP model; infinite where it diverges."""
-        return {number: free_run_error(self.chain(number), u, y) for number in self.chain_numbers}
+        models = {number: self.chain(number).map_model for number in self.chain_numbers}
+        return {n: free_run_error(model, u, y, self.max_lag) for n, model in models.items()}
 
     def select_chain(self, u: Any, y: Any = None) -> Posterior:
         """The posterior of the chain whose MAP model has the smallest free-run error on (u, y).
@@ -488,11 +497,3 @@ class Posterior:
 def load(path: str | os.PathLike[str]) -> Posterior:
     """The posterior that `Posterior.save` or ``adjoin fit --out`` saved."""
     return Posterior(*read_run(path))
-
-
-def free_run_error(posterior: Posterior, u: Any, y: Any = None) -> float:
-    """RMSE of the free run of the MAP model, its first `max_lag` samples measured, not scored."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DivergenceWarning)  # an infinite error says it
-        error = rmse(*run_against(posterior.map_model, u, y, posterior.max_lag))
-    return error if math.isfinite(error) else math.inf

@@ -6,6 +6,7 @@ predictions some steps ahead.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ from adjoin.checks import is_real, require_count, require_seed
 from adjoin.errors import AdjoinError, DivergenceWarning
 from adjoin.kernels.state import Float1D, Float2D
 from adjoin.model import Model
+from adjoin.scores import rmse
 from adjoin.signals import Dataset, as_inputs, as_series
 from adjoin.workers import n_workers
 
@@ -298,6 +300,17 @@ def run_against(
     _require_more(outputs, n_seed, "score")
     runs = model.simulate(inputs, [record[:n_seed] for record in outputs])
     return [record[n_seed:] for record in outputs], [run[n_seed:] for run in runs]
+
+
+def free_run_error(model: Model, u: Any, y: Any, n_seed: int) -> float:
+    """RMSE of a model's free run, its first `n_seed` samples measured and not scored.
+
+    Infinite where it diverges.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DivergenceWarning)  # an infinite error says it
+        error = rmse(*run_against(model, u, y, n_seed))
+    return error if math.isfinite(error) else math.inf
 
 
 def _require_more(outputs: list[Float1D], n_seed: int, what: str) -> None:

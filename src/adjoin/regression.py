@@ -12,19 +12,30 @@ import numpy as np
 
 from adjoin.errors import AdjoinError
 from adjoin.grammar.encoding import Encoding
-from adjoin.grammar.terms import FUNCTIONS, Atom, Structure
+from adjoin.grammar.equation import term_text
+from adjoin.grammar.terms import FUNCTIONS, Atom, Structure, exponents
 from adjoin.kernels.functions import fill_function
 from adjoin.kernels.gram import ROWS
 from adjoin.kernels.state import Float1D, Float2D, Regression
+from adjoin.model import Model
 from adjoin.signals import Dataset, Scaling
+
+JOINT, RESIDUAL = "joint", "residual"
+"""How the coefficients of fixed terms are found: with all others, or before them, to stay."""
 
 
 def lay_out(
-    data: Dataset, encoding: Encoding, scaling: Scaling | None = None, is_off: bool = False
+    data: Dataset,
+    encoding: Encoding,
+    scaling: Scaling | None = None,
+    is_off: bool = False,
+    is_residual: bool = False,
 ) -> Regression:
     """The regression of the output on terms; with `is_off` one without rows, the prior alone.
 
-    The first ``max_lag`` samples of each record seed the regressors and are not fitted.
+    The first ``max_lag`` samples of each record seed the regressors and are not fitted. With
+    `is_residual` the fixed terms keep the coefficients of `least_squares`, and the others are to
+    explain what these leave.
     """
     names, alphabet = data.names, encoding.alphabet
     if names.noise in {atom.signal for atom in encoding.atoms}:
@@ -43,8 +54,15 @@ def lay_out(
         for first, stop in zip(table.first, table.start[1:], strict=True)
     ]
     blocks = [] if is_off else [pair for edge in edges for pair in pairwise(edge)]
-    target = table.value[len(names.inputs)].copy()
-    fitted = np.concatenate([target[start:stop] for start, stop in blocks] or [np.empty(0)])
+    output = table.value[len(names.inputs)].copy()
+    fitted = np.concatenate([np.arange(a, b) for a, b in blocks] or [np.empty(0, dtype=int)])
+    fixed = alphabet.fixed if is_residual else Structure((), names)
+    target, pinned = output, np.empty(0)
+    if len(fixed):
+        columns, measured = design(data, fixed, alphabet.max_lag, scaling)
+        pinned, target = least_squares(fixed, columns, measured), output.copy()
+        everywhere = np.concatenate([np.arange(edge[0], edge[-1]) for edge in edges])
+        target[everywhere] -= columns @ pinned
     return Regression(
         series=series,
         row=np.array(
@@ -52,11 +70,15 @@ def lay_out(
             dtype=np.int64,
         ),
         lag=np.array([atom.lag for atom in encoding.atoms], dtype=np.int64),
+        output=output,
         target=target,
         start=np.array([start for start, _ in blocks], dtype=np.int64),
         stop=np.array([stop for _, stop in blocks], dtype=np.int64),
-        target_norm=float(np.linalg.norm(fitted)),
+        output_norm=float(np.linalg.norm(output[fitted])),
+        target_norm=float(np.linalg.norm(target[fitted])),
         n_rows=len(fitted),
+        pinned_key=np.array([encoding.key(term) for term in fixed], dtype=np.int64),
+        pinned_theta=pinned,
     )
 
 
@@ -88,6 +110,39 @@ def _evaluate(series: Float1D, function: str, scale: float) -> Float1D:
     value = np.empty_like(series)
     fill_function(found.code, np.ascontiguousarray(argument), value)
     return value
+
+
+def white_box(
+    data: Dataset, fixed: Structure, max_lag: int, scaling: Scaling | None = None
+) -> Model:
+    """The fixed terms alone, fitted by `least_squares` to the same samples as everything else."""
+    scaling = scaling or Scaling.identity(data.names)
+    columns, output = design(data, fixed, max_lag, scaling)
+    theta = least_squares(fixed, columns, output)
+    left, n_free = output - columns @ theta, max(len(output) - len(fixed), 1)
+    factor = [scaling.coefficient_factor(exponents(term)) for term in fixed]
+    noise_sd = float(np.sqrt(left @ left / n_free)) * scaling.noise_factor
+    return Model(fixed, tuple(theta * factor), noise_sd, scaling.offsets)
+
+
+def least_squares(structure: Structure, columns: Float2D, output: Float1D) -> Float1D:
+    """The coefficients of a structure by ordinary least squares; its columns are as `design` has.
+
+    Raises where they are not determined: the terms are a user's, who should hear of it.
+    """
+    length = np.linalg.norm(columns, axis=0)
+    if not (np.isfinite(length).all() and length.all()):
+        bad = structure.terms[int(np.argmax(~np.isfinite(length) | (length == 0.0)))]
+        raise AdjoinError(
+            f"the fixed term '{term_text(bad)}' is zero or not finite on these data; leave it out,"
+            " or check the units of its signals"
+        )
+    theta, _, rank, _ = np.linalg.lstsq(columns / length, output)
+    if rank < len(structure):
+        raise AdjoinError(
+            f"the fixed terms '{structure}' cannot be told apart on these data; leave one out"
+        )
+    return np.asarray(theta / length)
 
 
 def conditional_mode(

@@ -27,8 +27,8 @@ def recomputed(posterior: Posterior) -> np.ndarray:
     known = set(by_enumeration.terms)
     records, lag = posterior.data.records, posterior.max_lag
     inputs, outputs = [r.inputs for r in records], [r.output for r in records]
-    fitted = np.concatenate([(y[lag:] - scaling.offset[-1]) / scaling.scale[-1] for y in outputs])
-    beta = prior.noise_scale * (np.var(fitted) if prior.units == "standard" else 1.0)
+    scaled = np.concatenate([(y - scaling.offset[-1]) / scaling.scale[-1] for y in outputs])
+    beta = prior.noise_scale * (np.var(scaled) if prior.units == "standard" else 1.0)
     found = []
     draws, catalogue = posterior.draws, posterior._catalogue[0]
     for i in range(len(draws)):

@@ -23,7 +23,7 @@ Z = 4.5  # two-sided; false alarm 7e-6 a comparison
             "objective='output-error' is not available yet; use 'osa' or",
         ),
         ({"objective": "least squares"}, "objective='least squares' is unknown; use 'osa'"),
-        ({"initial_mode": "residual"}, "initial_mode='residual' is not available yet"),
+        ({"initial_mode": "residual"}, "initial_mode='residual' needs terms to fit first"),
         ({"initial_mode": 3}, "initial_mode=3 is unknown"),
         ({"checkpoint": "run.npz"}, "checkpoint"),
         ({"samples": 0}, "samples must be a whole number from 1 on, not 0"),

@@ -11,7 +11,7 @@ import numba
 import numpy as np
 import pytest
 from scipy.optimize import least_squares
-from tests.naive.abc import HOPELESS, Fit, Fitting, FreeRuns
+from tests.naive.fits import HOPELESS, Fit, Fitting, FreeRuns
 from tests.naive.prior import TermPrior
 
 from adjoin import Dataset, Grammar, Model, Structure
@@ -72,15 +72,15 @@ def _inside(chain, own, entry, theta, square, found):
 
 
 @numba.njit
-def _volume(own, entry, square):
-    return log_volume(own.fits, entry, square)
+def _volume(data, own, entry, square):
+    return log_volume(own.fits, data, entry, square)
 
 
 @numba.njit
-def _draw(rng, chain, own, entry, square, theta):
+def _draw(rng, chain, data, own, entry, square, theta):
     look_up(chain, own)
     for i in range(theta.shape[0]):
-        draw_inside(rng, own.fits, entry, square, own.linear, theta[i])
+        draw_inside(rng, own.fits, data, entry, square, own.linear, theta[i])
 
 
 class Bench(NamedTuple):
@@ -118,8 +118,17 @@ class Bench(NamedTuple):
             table.bucket[:] = -1
 
 
-def _bench(data: Dataset, grammar: Grammar, scaling: Scaling | None = None) -> Bench:
-    engine = AbcEngine(data, grammar.alphabet, 10, ladder=Ladder(rungs=1), scaling=scaling)
+def _bench(
+    data: Dataset, grammar: Grammar, scaling: Scaling | None = None, is_residual: bool = False
+) -> Bench:
+    engine = AbcEngine(
+        data,
+        grammar.alphabet,
+        10,
+        ladder=Ladder(rungs=1),
+        scaling=scaling,
+        is_residual=is_residual,
+    )
     chain = make_chain(engine.capacity, engine.encoding.max_degree)
     return Bench(engine, engine.start(0).own, chain)
 
@@ -166,7 +175,7 @@ EQUATIONS = {
 def _outputs(bench: Bench) -> np.ndarray:
     data = bench.engine.regression
     blocks = zip(data.start, data.stop, strict=True)
-    return np.concatenate([data.target[start:stop] for start, stop in blocks])
+    return np.concatenate([data.output[start:stop] for start, stop in blocks])
 
 
 @pytest.mark.parametrize("is_scaled", [False, True])
@@ -236,6 +245,62 @@ def test_the_optimum_is_that_of_scipy(text: str, noise: float) -> None:
     known = {"0.6": "u(k-1)", "0.5": "y(k-1)", "0.2": "v(k)*y(k-1)"}
     given = {_terms(term, GRAMMAR)[0]: float(value) for value, term in known.items()}
     _assert_optimal(bench, terms, error, theta, np.array([given.get(t, 0.0) for t in terms]))
+
+
+PINNED = {
+    "of inputs, none fed back": ("u(k-1) + u(k)*v(k-1)", "v(k) + u(k-2) + tanh(v(k))"),
+    "of inputs": ("u(k-1) + u(k)*v(k-1)", "y(k-1) + v(k)*y(k-1) + u(k-2)"),
+    "of the output": ("y(k-1) + tanh(y(k-2))", "u(k-1) + u(k)*v(k-1) + v(k)"),
+    "of the output, more fed back": ("tanh(y(k-2)) + v(k)*y(k-1)", "u(k-1) + y(k-1) + y(k-3)"),
+    "none is free": ("y(k-1) + u(k-1)", ""),
+}
+"""Terms whose coefficients are given, and others."""
+
+
+def _pinned_bench(
+    pinned: str, free: str, scaling: Scaling | None = None
+) -> tuple[Bench, list[Term], np.ndarray]:
+    """The terms in no order, and which of them are free."""
+    fixed, others = _terms(pinned, GRAMMAR), _terms(free, GRAMMAR) if free else []
+    bench = _bench(_data(0.3), GRAMMAR.with_initial(pinned), scaling, is_residual=True)
+    terms = [*others[:1], *fixed[::-1], *others[:0:-1]]
+    return bench, terms, np.array([term not in fixed for term in terms])
+
+
+@pytest.mark.parametrize("is_scaled", [False, True])
+@pytest.mark.parametrize("name", PINNED)
+def test_the_optimum_beside_pinned_terms_is_scipys_over_the_free_ones(
+    name: str, is_scaled: bool
+) -> None:
+    data = _data(0.3)
+    scaling = Scaling(data.names, np.array([0.1, 0.2, -0.1]), np.array([1.5, 0.7, 0.6]))
+    bench, terms, is_free = _pinned_bench(*PINNED[name], scaling if is_scaled else None)
+    _, error, theta = bench.fit(terms)
+    encoding, regression = bench.engine.encoding, bench.engine.regression
+    pinned = dict(zip(regression.pinned_key.tolist(), regression.pinned_theta, strict=True))
+    held = [term for term, free in zip(terms, is_free, strict=True) if not free]
+    assert theta[~is_free].tolist() == [pinned[encoding.key(term)] for term in held]
+    # What is held is ordinary least squares of these terms alone.
+    columns, output = design(data, Structure(tuple(held), data.names), 3, bench.engine.scaling)
+    order = [held.index(term) for term in Structure(tuple(held), data.names)]
+    wanted = np.linalg.lstsq(columns, output)[0]
+    np.testing.assert_allclose(theta[~is_free][order], wanted, rtol=1e-9)
+
+    assert error == pytest.approx(bench.run(terms, theta)[0], rel=1e-9)
+    if is_free.any():
+        measured = _outputs(bench)
+
+        def residual(free: np.ndarray) -> np.ndarray:
+            moved = theta.copy()
+            moved[is_free] = free
+            found, predicted = bench.run(terms, moved)
+            return predicted - measured if found < math.inf else np.full(len(measured), 1e3)
+
+        options = {"jac": "3-point", "x_scale": "jac", "xtol": 1e-12, "ftol": 1e-12}
+        best = least_squares(residual, 0.5 * theta[is_free], **options)
+        variance = error / regression.n_rows
+        assert abs(error - 2.0 * best.cost) < 0.03 * variance
+        assert np.sum((best.jac @ (theta[is_free] - best.x)) ** 2) < 0.03 * variance
 
 
 def test_a_fit_does_not_depend_on_the_order_of_terms() -> None:
@@ -316,7 +381,7 @@ def test_no_terms_are_the_measured_output_itself() -> None:
     bench = _bench(_data(), GRAMMAR)
     entry, error, _ = bench.fit([])
     assert error == pytest.approx(bench.engine.regression.target_norm**2, rel=1e-12)
-    assert _volume(bench.own, entry, 3.0) == 0.0
+    assert _volume(bench.engine.regression, bench.own, entry, 3.0) == 0.0
     found = np.zeros(1, dtype=np.bool_)
     _inside(bench.chain, bench.own, entry, np.zeros((1, 4)), 1e-300, found)
     assert found.all()
@@ -377,10 +442,24 @@ class Ellipsoid(NamedTuple):
     plain: Fit
     encoded: list[tuple[int, ...]]
 
+    @property
+    def n_free(self) -> int:
+        return len(self.plain.terms)
+
+    @property
+    def place(self) -> list[int]:
+        """Where the free terms are, in the order of the plain fit."""
+        return [self.encoded.index(term) for term in self.plain.terms]
+
+    def moved(self, delta: np.ndarray) -> np.ndarray:
+        """Rows of coefficients, so much beside the optimum in the plain order of free terms."""
+        theta = np.tile(self.theta, (len(delta), 1))
+        theta[:, self.place] += delta
+        return theta
+
     def white(self, theta: np.ndarray) -> np.ndarray:
-        """J(θ - θ̂) of rows of coefficients, turned so that it has one entry per term."""
-        place = [self.encoded.index(term) for term in self.plain.terms]
-        return (theta[:, place] - self.plain.theta) @ self.plain.factor.T
+        """J(θ - θ̂) of rows of coefficients, turned so that it has one entry per free term."""
+        return (theta[:, self.place] - self.plain.theta) @ self.plain.factor.T
 
     def inside(self, theta: np.ndarray, square: float) -> np.ndarray:
         found = np.zeros(len(theta), dtype=np.bool_)
@@ -390,56 +469,68 @@ class Ellipsoid(NamedTuple):
         return found
 
 
-def _ellipsoid(text: str) -> Ellipsoid:
-    bench = _bench(_data(0.3), GRAMMAR)
-    runs = FreeRuns(bench.engine.data, TermPrior(GRAMMAR.alphabet, Prior()))
-    terms = _terms(text, GRAMMAR)[::-1]
+def _ellipsoid(text: str, pinned: str = "") -> Ellipsoid:
+    grammar = GRAMMAR.with_initial(pinned) if pinned else GRAMMAR
+    bench = _bench(_data(0.3), grammar, is_residual=bool(pinned))
+    runs = FreeRuns(bench.engine.data, TermPrior(grammar.alphabet, Prior()))
+    head = f"{pinned} + " if pinned else ""
+    terms = _terms(head + text, GRAMMAR)[::-1]
     for other in ("u(k)", TRUTH, "y(k-1) + y(k-3)"):
-        bench.fit(_terms(other, GRAMMAR))
+        bench.fit(list(dict.fromkeys(_terms(head + other, GRAMMAR))))
     entry, _, theta = bench.fit(terms)
     encoded = [runs.law.encode(term) for term in terms]
-    plain = Fitting(runs, COEFFICIENT).fit(encoded, math.inf)
+    plain = Fitting(runs, COEFFICIENT, bool(pinned)).fit(encoded, math.inf)
     return Ellipsoid(bench, entry, terms, theta, plain, encoded)
 
 
 SHAPES = {
-    1: "u(k-1)",
-    3: "u(k-1) + y(k-1) + v(k)*y(k-1)",
-    4: "u(k-1) + v(k) + u(k-1)*v(k) + u(k)*v(k)",
-    5: TRUTH,
+    "1": ("u(k-1)",),
+    "3": ("u(k-1) + y(k-1) + v(k)*y(k-1)",),
+    "4": ("u(k-1) + v(k) + u(k-1)*v(k) + u(k)*v(k)",),
+    "5": (TRUTH,),
+    "2 beside pinned inputs": ("v(k) + u(k-1)*v(k)", "u(k-1) + u(k)*v(k)"),
+    "1 beside a pinned output": ("u(k-1)", "y(k-1)"),
+    "3 beside pinned outputs": ("u(k-1) + y(k-3) + u(k)*v(k-1)", "tanh(y(k-2)) + v(k)*y(k-1)"),
 }
+"""How many coefficients are free, and of which terms; pinned ones."""
 SQUARE = 0.37
 
 
-@pytest.mark.parametrize("n", SHAPES)
-def test_the_ellipsoid_is_that_of_the_plain_fit(n: int) -> None:
-    shape = _ellipsoid(SHAPES[n])
-    found = shape.theta[[shape.encoded.index(term) for term in shape.plain.terms]]
-    np.testing.assert_allclose(found, shape.plain.theta, rtol=1e-8)
-    volume = _volume(shape.bench.own, shape.entry, SQUARE)
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_ellipsoid_is_that_of_the_plain_fit(name: str) -> None:
+    shape = _ellipsoid(*SHAPES[name])
+    n = shape.n_free
+    assert name.startswith(str(n))
+    np.testing.assert_allclose(shape.theta[shape.place], shape.plain.theta, rtol=1e-8)
+    volume = _volume(shape.bench.engine.regression, shape.bench.own, shape.entry, SQUARE)
     assert volume == pytest.approx(shape.plain.log_volume(SQUARE), abs=1e-8)
     # Just inside and just outside, in every direction.
     direction = np.random.default_rng(n).standard_normal((200, n))
-    length = np.linalg.norm(shape.white(shape.theta + direction), axis=1, keepdims=True)
+    length = np.linalg.norm(shape.white(shape.moved(direction)), axis=1, keepdims=True)
     edge = direction * math.sqrt(SQUARE) / length
-    assert shape.inside(shape.theta + (1.0 - 1e-7) * edge, SQUARE).all()
-    assert not shape.inside(shape.theta + (1.0 + 1e-7) * edge, SQUARE).any()
+    assert shape.inside(shape.moved((1.0 - 1e-7) * edge), SQUARE).all()
+    assert not shape.inside(shape.moved((1.0 + 1e-7) * edge), SQUARE).any()
     assert shape.inside(shape.theta[None], 0.0).all()
-    assert not shape.inside(np.full((1, n), math.nan), SQUARE).any()
+    assert not shape.inside(np.full((1, len(shape.terms)), math.nan), SQUARE).any()
 
 
-@pytest.mark.parametrize("n", SHAPES)
-def test_draws_are_uniform_on_the_ellipsoid(n: int) -> None:
+@pytest.mark.parametrize("name", SHAPES)
+def test_draws_are_uniform_on_the_ellipsoid(name: str) -> None:
     """Moments of the unit ball: E w = 0, E ww' = I/(n + 2), and the n-th power of the radius.
 
-    At most 22 z-scores in each of 4 shapes, two-sided beyond 4.8: false alarms 2e-4 in all.
+    At most 22 z-scores in each of 7 shapes, two-sided beyond 4.8: false alarms 3e-4 in all.
     """
-    shape, n_draws = _ellipsoid(SHAPES[n]), 20_000 if IS_COMPILED else 2000
-    theta = np.zeros((n_draws, n))
+    shape, n_draws = _ellipsoid(*SHAPES[name]), 20_000 if IS_COMPILED else 2000
+    n = shape.n_free
+    theta = np.zeros((n_draws, len(shape.terms)))
     shape.bench.write(shape.terms)
     own, rng = shape.bench.own, np.random.default_rng(n)
-    _draw(rng, shape.bench.chain, own, shape.entry, SQUARE, theta)
+    data = shape.bench.engine.regression
+    _draw(rng, shape.bench.chain, data, own, shape.entry, SQUARE, theta)
     assert shape.inside(theta, (1.0 + 1e-9) * SQUARE).all()
+    is_pinned = np.ones(len(shape.terms), dtype=bool)
+    is_pinned[shape.place] = False
+    assert (theta[:, is_pinned] == shape.theta[is_pinned]).all()  # to the last bit
     ball = shape.white(theta) / math.sqrt(SQUARE)
     second, fourth = 1.0 / (n + 2), 1.0 / ((n + 2) * (n + 4))
     z = [*ball.mean(axis=0) / math.sqrt(second / n_draws)]
@@ -454,16 +545,44 @@ def test_draws_are_uniform_on_the_ellipsoid(n: int) -> None:
     assert np.abs(z).max() < 4.8
 
 
-@pytest.mark.parametrize("n", [1, 3, 4])
-def test_the_volume_is_the_share_of_a_box(n: int) -> None:
-    """By Monte Carlo; three binomial z-scores beyond 4.8: false alarms 5e-6."""
-    shape, n_draws = _ellipsoid(SHAPES[n]), 40_000 if IS_COMPILED else 2000
+@pytest.mark.parametrize("name", [name for name in SHAPES if name != "5"])
+def test_the_volume_is_the_share_of_a_box(name: str) -> None:
+    """By Monte Carlo; six binomial z-scores beyond 4.8: false alarms 1e-5."""
+    shape, n_draws = _ellipsoid(*SHAPES[name]), 40_000 if IS_COMPILED else 2000
+    n = shape.n_free
     covariance = np.linalg.inv(shape.plain.factor.T @ shape.plain.factor)
     half = np.sqrt(1.3 * SQUARE * np.diag(covariance))  # a little larger than need be
-    place = [shape.plain.terms.index(term) for term in shape.encoded]
     uniform = np.random.default_rng(n).uniform(-1.0, 1.0, (n_draws, n))
-    share = shape.inside(shape.theta + uniform * half[place], SQUARE).mean()
-    volume = math.exp(_volume(shape.bench.own, shape.entry, SQUARE))
+    share = shape.inside(shape.moved(uniform * half), SQUARE).mean()
+    volume = math.exp(_volume(shape.bench.engine.regression, shape.bench.own, shape.entry, SQUARE))
     expected = volume / np.prod(2.0 * half)
     assert 0.02 < expected < 0.98
     assert abs(share - expected) < 4.8 * math.sqrt(expected * (1.0 - expected) / n_draws)
+
+
+@pytest.mark.parametrize("pinned", ["u(k-1) + v(k)", "u(k-1) + y(k-1)"])
+def test_pinned_terms_alone_have_no_volume_and_nothing_to_draw(pinned: str) -> None:
+    grammar = GRAMMAR.with_initial(pinned)
+    bench, terms = _bench(_data(0.3), grammar, is_residual=True), _terms(pinned, grammar)
+    entry, error, theta = bench.fit(terms)
+    assert error == pytest.approx(bench.run(terms, theta)[0], rel=1e-9)
+    data, rng = bench.engine.regression, np.random.default_rng(0)
+    before = rng.bit_generator.state
+    assert _volume(data, bench.own, entry, SQUARE) == 0.0
+    drawn = np.zeros((3, len(terms)))
+    _draw(rng, bench.chain, data, bench.own, entry, SQUARE, drawn)
+    assert (drawn == data.pinned_theta).all()
+    assert rng.bit_generator.state == before
+
+
+def test_a_white_box_whose_free_run_diverges_has_no_fit_of_its_own() -> None:
+    """Whatever is halved: pinned coefficients stay as they are."""
+    rng, n = np.random.default_rng(0), 400
+    u, y = rng.standard_normal(n), np.zeros(n)
+    for k in range(1, n):  # the input holds what would run away by itself
+        u[k - 1] -= 0.5 * y[k - 1]
+        y[k] = 1.2 * y[k - 1] + u[k - 1] + 0.1 * rng.standard_normal()
+    grammar = Grammar.narx(max_lag=1, max_degree=2).with_initial("u(k-1) + y(k-1)")
+    bench = _bench(Dataset.from_arrays(u, y), grammar, is_residual=True)
+    for text in ("u(k-1) + y(k-1)", "u(k-1) + y(k-1) + u(k)"):
+        assert bench.fit(_terms(text, grammar))[1] == math.inf

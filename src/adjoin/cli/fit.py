@@ -46,8 +46,7 @@ def demo(out: OutOption = None, page: ReportOption = None, as_json: JsonOption =
     identifier = Identifier(seed=0).fit(train)
     posterior = identifier.posterior_
     written = _write(posterior, out, page, test)
-    scores = {"test": findings.score_model(identifier.model_, test, posterior.max_lag)}
-    facts = findings.describe_findings(posterior, scores=scores)
+    facts = findings.describe_findings(posterior, parts={"test": test})
     facts["truth"] = truth.equation
     facts["is_recovered"] = posterior.structure(0) == truth.structure
     facts["written"] = written
@@ -108,6 +107,10 @@ def fit(
     initial: Annotated[
         str | None, typer.Option(help='Fixed terms, e.g. "u(k)*abs(u(k)) + udot(k)".')
     ] = None,
+    initial_mode: Annotated[
+        str,
+        typer.Option(help="Fixed terms are learned with the rest (joint) or before (residual)."),
+    ] = "joint",
     functions: Annotated[
         str, typer.Option(help="Functions of signals, e.g. abs,sin; see adjoin grammar show.")
     ] = "",
@@ -182,6 +185,7 @@ def fit(
         center=center,
         scale=scale,
         initial=initial,
+        initial_mode=initial_mode,
         n_jobs=jobs,
         functions=functions,
         likelihood_power=_power(likelihood_power),
@@ -200,13 +204,8 @@ def fit(
     with console(stderr=True).status("scoring …"):
         if held_out is not None:
             posterior = every.select_chain(held_out, held_out)
-        parts = {"training": train, "validation": held_out}
-        scores = {
-            part: findings.score_model(posterior.map_model, where, every.max_lag)
-            for part, where in parts.items()
-            if where is not None
-        }
-        facts = findings.describe_findings(posterior, every, scores)
+        parts = {"training": train} | ({} if held_out is None else {"validation": held_out})
+        facts = findings.describe_findings(posterior, every, parts)
     facts["written"] = written
     if as_json:
         print_json(facts)

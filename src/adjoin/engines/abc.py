@@ -65,6 +65,8 @@ class AbcEngine:
         Most memory for the fits of one chain. Results do not depend on it.
     scaling : Scaling, optional
         From the user's units to those of the chain; default: none.
+    is_residual : bool
+        Whether fixed terms keep the coefficients of their own least-squares fit.
     """
 
     data: Dataset
@@ -78,6 +80,7 @@ class AbcEngine:
     thin: int = 1
     table_bytes: int = 64 * 2**20
     scaling: Scaling | None = None
+    is_residual: bool = False
     encoding: Encoding = field(init=False)
     regression: Regression = field(init=False)
     prior_table: PriorTable = field(init=False)
@@ -91,10 +94,11 @@ class AbcEngine:
         self._check()
         encoding = Encoding(self.alphabet)
         object.__setattr__(self, "encoding", encoding)
-        object.__setattr__(self, "regression", lay_out(self.data, encoding, self.scaling))
+        regression = lay_out(self.data, encoding, self.scaling, is_residual=self.is_residual)
+        object.__setattr__(self, "regression", regression)
         object.__setattr__(self, "prior_table", self.prior.table(encoding))
         object.__setattr__(self, "move_table", self.moves.table(encoding))
-        ladder, n_rows = self.ladder, self.regression.n_rows
+        ladder, n_rows = self.ladder, regression.n_rows
         target = AbcTarget(
             coefficient=float(self.prior.coefficient_sd) ** 2,
             birth_sd=float(ladder.birth_sd),
@@ -106,6 +110,7 @@ class AbcEngine:
             n_rows=n_rows,
             swap_interval=int(ladder.swap_interval),
             thin=int(self.thin),
+            n_pinned=len(regression.pinned_key),
         )
         object.__setattr__(self, "target", target)
 
@@ -149,7 +154,7 @@ class AbcEngine:
     def output_variance(self) -> float:
         """Variance of the output that is fitted, in model units; 1 for a constant one."""
         blocks = zip(self.regression.start, self.regression.stop, strict=True)
-        fitted = np.concatenate([self.regression.target[first:stop] for first, stop in blocks])
+        fitted = np.concatenate([self.regression.output[first:stop] for first, stop in blocks])
         return float(np.var(fitted)) or 1.0
 
     @property

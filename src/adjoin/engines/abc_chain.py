@@ -7,6 +7,7 @@ trace of the coldest rung.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from adjoin.engines.free_run_work import make_fit_work, make_free_run, make_ladder
 from adjoin.engines.workspace import pack_generator, write_terms
-from adjoin.errors import AdjoinError
+from adjoin.errors import AdjoinError, DivergenceWarning
 from adjoin.kernels.abc import decide_all, run_abc
 from adjoin.kernels.state import (
     ANNEAL,
@@ -28,6 +29,7 @@ from adjoin.kernels.state import (
     Float1D,
     Trace,
 )
+from adjoin.regression import white_box
 from adjoin.signals import Scaling
 from adjoin.traces import ChainTrace, LadderTrace, TraceLog, make_buffer
 
@@ -63,7 +65,7 @@ class AbcChain:
         self.reason = "annealing has not ended"
         self.is_stranded = False  # a tolerance was asked for that it could not meet
         self.n_start = 0
-        n_series = len(engine.regression.target) if engine.distance is not None else 0
+        n_series = len(engine.regression.output) if engine.distance is not None else 0
         self._series = np.zeros((rungs, n_series))
         self._error = np.zeros(rungs)
 
@@ -187,7 +189,7 @@ class AbcChain:
         offset, scale = float(scaling.offset[-1]), float(scaling.scale[-1])
         total = 0.0
         for first, stop in zip(self.own.run.data.first, self.own.run.data.stop, strict=True):
-            measured = engine.regression.target[first:stop] * scale + offset
+            measured = engine.regression.output[first:stop] * scale + offset
             try:
                 value = float(engine.distance(simulated[first:stop] * scale + offset, measured))
             except Exception as error:
@@ -211,11 +213,10 @@ class AbcChain:
         for c in range(engine.ladder.rungs):
             drawn = engine.prior.draw_structure(self.rng, engine.encoding, engine.prior_table)
             terms = [*fixed, *(term for term in drawn if term not in fixed)]
-            write_terms(as_rung(ladder.state, c), engine.encoding, terms[: engine.capacity])
-        rest = engine.regression.target_norm**2
-        self.hottest = rest / engine.target.unit
-        if engine.distance is not None:
-            self.hottest = self._distance(np.zeros_like(engine.regression.target))
+            state = as_rung(ladder.state, c)
+            write_terms(state, engine.encoding, terms[: engine.capacity])
+            state.theta[: engine.target.n_pinned] = engine.regression.pinned_theta
+        rest, self.hottest = self._without_free_terms()
         ladder.error[:], ladder.distance[:] = rest, self.hottest
         ladder.tolerance[:] = self.hottest
         n_descent = max(engine.ladder.descent // _POLISHES, 1)
@@ -238,6 +239,36 @@ class AbcChain:
         self.stage = 0
         self._respace(max(engine.ladder.cold_margin * self.floor, wanted or 0.0))
 
+    def _without_free_terms(self) -> tuple[float, float]:
+        """Squared error and distance of what is known beforehand: zero, or the pinned terms."""
+        engine, regression = self.engine, self.engine.regression
+        rest, series = regression.output_norm**2, np.zeros_like(regression.output)
+        if engine.target.n_pinned:
+            pinned = self._run_of_pinned()
+            if pinned is None:
+                return math.inf, math.inf
+            rest, series = pinned
+        if engine.distance is not None:
+            return rest, self._distance(series)
+        return rest, rest / engine.target.unit
+
+    def _run_of_pinned(self) -> tuple[float, Float1D] | None:
+        """Squared error and series of the free run of the pinned terms; None if it diverges."""
+        engine, run = self.engine, self.own.run.data
+        scaling = engine.scaling or Scaling.identity(engine.data.names)
+        fixed, n_seed = engine.alphabet.fixed, engine.alphabet.max_lag
+        inputs = [record.inputs for record in engine.data.records]
+        seeds = [record.output[:n_seed] for record in engine.data.records]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DivergenceWarning)  # None says it
+            found = white_box(engine.data, fixed, n_seed, scaling).simulate(inputs, seeds)
+        series = (np.concatenate(found) - scaling.offset[-1]) / scaling.scale[-1]
+        if not np.isfinite(series).all():
+            return None
+        error = series - run.measured
+        stretches = zip(run.first, run.stop, strict=True)
+        return float(sum(error[a:b] @ error[a:b] for a, b in stretches)), series
+
     def _end_stage(self) -> None:
         """Tighten the ladder, and after the last stage freeze it."""
         settings, ladder = self.engine.ladder, self.ladder
@@ -248,7 +279,7 @@ class AbcChain:
         reason = f"the {settings.quantile:g} quantile of the distances in the last of"
         self.reason = f"{reason} {settings.stages} stages"
         if self.engine.is_guided and math.isfinite(ladder.record[2]):
-            n_terms = int(ladder.champion.tally[0])
+            n_terms = int(ladder.champion.tally[0]) - self.engine.target.n_pinned
             margin = settings.kappa * (n_terms + 2) / self.engine.regression.n_rows
             coldest = float(ladder.record[2]) / self.engine.target.unit * (1.0 + margin)
             self.reason = (

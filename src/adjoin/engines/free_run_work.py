@@ -65,10 +65,10 @@ def make_free_run(
     # A function that does not scale gets the output in its own unit.
     unit = float(scaling.scale[-1])
     scale = np.array([unit if FUNCTIONS[f].homogeneity is None else 1.0 for f in rows])
-    n_samples = len(regression.target)
+    n_samples = len(regression.output)
     back = np.empty((len(rows), n_samples))
     for i, function in enumerate(rows):
-        fill_function(FUNCTIONS[function].code, regression.target * scale[i], back[i])
+        fill_function(FUNCTIONS[function].code, regression.output * scale[i], back[i])
     bounds = np.cumsum([0, *(len(record.output) for record in data.records)], dtype=np.int64)
     return FreeRun(
         back_row=np.array(
@@ -89,9 +89,9 @@ def make_free_run(
         data=Recursion(
             known=regression.series,
             back=back.ravel(),
-            measured=regression.target,
+            measured=regression.output,
             noise=np.zeros(n_samples),
-            predicted=regression.target.copy(),
+            predicted=regression.output.copy(),
             first=bounds[:-1] + encoding.alphabet.max_lag,
             stop=bounds[1:].copy(),
             diverged=np.full(data.n_records, -1, dtype=np.int64),

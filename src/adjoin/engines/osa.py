@@ -56,6 +56,8 @@ class OsaEngine:
         Most memory that one chain's table of inner products may take. Results do not depend on it.
     scaling : Scaling, optional
         From the user's units to those of the chain; default: none.
+    is_residual : bool
+        Whether fixed terms keep the coefficients of their own least-squares fit.
     """
 
     data: Dataset
@@ -66,6 +68,7 @@ class OsaEngine:
     thin: int = 1
     table_bytes: int = 128 * 2**20
     scaling: Scaling | None = None
+    is_residual: bool = False
     encoding: Encoding = field(init=False)
     regression: Regression = field(init=False)
     rules: Rules = field(init=False)
@@ -75,7 +78,8 @@ class OsaEngine:
     def __post_init__(self) -> None:
         encoding = Encoding(self.alphabet)
         object.__setattr__(self, "encoding", encoding)
-        regression = lay_out(self.data, encoding, self.scaling, is_off=self.power == 0.0)
+        is_off = self.power == 0.0
+        regression = lay_out(self.data, encoding, self.scaling, is_off, self.is_residual)
         object.__setattr__(self, "regression", regression)
         prior, variance = self.prior, self.output_variance
         relative = variance if prior.units == STANDARD else 1.0
@@ -93,7 +97,7 @@ class OsaEngine:
     @property
     def output_variance(self) -> float:
         """Variance of the output in model units; 1 for a constant one."""
-        return float(np.var(self.regression.target)) or 1.0
+        return float(np.var(self.regression.output)) or 1.0
 
     @property
     def capacity(self) -> int:
@@ -117,6 +121,7 @@ class OsaEngine:
         ((first, _),) = draw_prior_terms(rng, self.encoding, self.rules.prior, 1)
         is_used = first not in fixed and self._is_finite(first)
         write_terms(state, self.encoding, (*fixed, first) if is_used else fixed)
+        state.theta[: len(self.regression.pinned_theta)] = self.regression.pinned_theta
         return OsaChain(self, state, rng)
 
     def _is_finite(self, term: Term) -> bool:

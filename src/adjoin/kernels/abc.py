@@ -147,7 +147,7 @@ def propose_terms(
     if is_guided:
         ladder.guided[c, 0] += 1
     elif move == STAY:
-        for i in range(proposed.tally[0]):
+        for i in range(target.n_pinned, proposed.tally[0]):
             proposed.theta[i] += ladder.width[c] * rng.standard_normal()
     else:
         if edit != APPEND:
@@ -200,7 +200,7 @@ def note_champion(
         copy_state(rung(ladder.proposed, c), scratch)
     n = scratch.tally[0]
     fitted_theta(own.fits, entry, scratch.theta)
-    least = 1e-16 * data.target_norm * data.target_norm
+    least = 1e-16 * data.output_norm * data.output_norm
     variance = max(error, least) / data.n_rows
     score = log_prior_structure(prior, scratch, moves.n_fixed)
     score += log_coefficients(scratch, target.coefficient) - own.fits.scalar[entry, 2]
@@ -217,6 +217,7 @@ def guide(
     side: int,
     entry: int,
     target: AbcTarget,
+    data: Regression,
     ladder: Ladder,
     own: FitWork,
 ) -> bool:
@@ -231,12 +232,13 @@ def guide(
     square = target.reach * (ladder.tolerance[c] * target.unit - error)
     if not (square > 0.0 and foreseen <= HOPELESS * ladder.level[0]):
         return False
-    volume = log_volume(own.fits, entry, square)
+    volume = log_volume(own.fits, data, entry, square)
     if side == 0:
         ladder.ratio[c, 0] -= volume
         return is_inside(own.fits, entry, rung(ladder.state, c).theta, square)
     ladder.ratio[c, 0] += volume
-    draw_inside(rng, own.fits, entry, square, own.linear, rung(ladder.proposed, c).theta)
+    theta = rung(ladder.proposed, c).theta
+    draw_inside(rng, own.fits, data, entry, square, own.linear, theta)
     return True
 
 
@@ -312,7 +314,7 @@ def decide_rung(
         if distance < ladder.record[0]:
             ladder.record[0], ladder.record[3] = distance, error
             copy_state(rung(ladder.proposed, c), ladder.best)
-    n_moved = rung(ladder.proposed, c).tally[0]
+    n_moved = rung(ladder.proposed, c).tally[0] - target.n_pinned
     if is_adapting and move == STAY and not is_guided and n_moved > 0:
         aim = target.acceptance
         ladder.tally[c] += 1
@@ -422,7 +424,7 @@ def run_abc(
                     if is_polish:
                         is_open = take_optimum(c, entry, ladder, own)
                     elif is_open:
-                        is_open = guide(rng, c, side, entry, target, ladder, own)
+                        is_open = guide(rng, c, side, entry, target, data, ladder, own)
                         ladder.saved[REFUSED_UNGUIDED] += 0 if is_open else 1
                     if not is_open:
                         break

@@ -18,7 +18,7 @@ import numpy as np
 
 from adjoin.kernels._jit import kernel
 from adjoin.kernels.free_run import assemble, feeds_back, free_run_error
-from adjoin.kernels.gram import hash_key, place_term, take_slot
+from adjoin.kernels.gram import hash_key, pinned_place, place_term, take_slot
 from adjoin.kernels.linalg import factorise, solve_transposed, solve_upper
 from adjoin.kernels.osa import evaluate, squared_error
 from adjoin.kernels.sensitivity import linearise
@@ -70,7 +70,8 @@ def one_step_start(scratch: Chain, data: Regression, own: FitWork, coefficient: 
         slot = take_slot(
             own.table, data, scratch.atom[i], scratch.degree[i], scratch.key[i], own.work.column
         )
-        if not (math.isfinite(own.table.norm[slot]) and own.table.norm[slot] > 0.0):
+        is_pinned, size = pinned_place(data, scratch.key[i]) >= 0, own.table.norm[slot]
+        if not (is_pinned or (math.isfinite(size) and size > 0.0)):
             return False
         place_term(own.table, data, slot, fit, i, i, own.work)
     noise = START_NOISE * norm * norm / data.n_rows
@@ -81,6 +82,9 @@ def one_step_start(scratch: Chain, data: Regression, own: FitWork, coefficient: 
     solve_upper(fit.factor, n, own.work.normal)
     for i in range(n):
         scratch.theta[i] = math.sqrt(coefficient) * own.work.normal[i] / fit.spread[i]
+        pinned = pinned_place(data, scratch.key[i])
+        if pinned >= 0:
+            scratch.theta[i] = data.pinned_theta[pinned]
     return True
 
 
@@ -90,14 +94,29 @@ def damp_start(scratch: Chain, data: Regression, own: FitWork) -> float:
 
     Mutates: scratch.theta, own. Allocates: nothing.
     """
-    n, run, limit = scratch.tally[0], own.run, BAD_START * data.target_norm**2
+    n, run, limit = scratch.tally[0], own.run, BAD_START * data.output_norm**2
     for _ in range(HALVINGS):
         error, _ = free_run_error(n, run, limit)
         if error < math.inf:
             return error
         for place in range(run.program.group[1], n):
-            run.program.theta[place] *= 0.5
+            if pinned_place(data, scratch.key[run.order[place]]) < 0:
+                run.program.theta[place] *= 0.5
     return math.inf
+
+
+@kernel()
+def hold_pinned(scratch: Chain, data: Regression, own: FitWork) -> None:
+    """Take the pinned terms out of JᵀJ and Jᵀr: a unit vector each, at right angles to all.
+
+    Mutates: own.linear. Allocates: nothing.
+    """
+    n, linear = scratch.tally[0], own.linear
+    for i in range(n if data.pinned_key.shape[0] else 0):
+        if pinned_place(data, scratch.key[own.run.order[i]]) >= 0:
+            linear.gradient[i] = 0.0
+            for j in range(n):
+                linear.normal[min(i, j), max(i, j)] = 1.0 if i == j else 0.0
 
 
 @kernel()
@@ -183,7 +202,8 @@ def fit_structure(
     if not feeds_back(run, n):  # then the free run is the one-step prediction
         fit = own.work.current
         for i in range(n):
-            linear.length[i] = fit.norm[i]
+            is_pinned = pinned_place(data, scratch.key[run.order[i]]) >= 0
+            linear.length[i] = 1.0 if is_pinned else fit.norm[i]
             linear.factor[i, i] = 1.0
             for j in range(i + 1, n):
                 linear.factor[i, j] = fit.correlation[i, j]
@@ -195,7 +215,10 @@ def fit_structure(
     if error == math.inf:
         return math.inf, math.inf
     for number in range(ROUNDS):
-        if not (linearise(n, run, linear) and scale_normal(linear, n)):
+        if not linearise(n, run, linear):
+            return math.inf, math.inf
+        hold_pinned(scratch, data, own)
+        if not scale_normal(linear, n):
             return math.inf, math.inf
         gain = solve_step(linear, n, 0.0)
         if math.isnan(gain):
@@ -390,12 +413,12 @@ def is_inside(fits: FitTable, entry: int, theta: Float1D, square: float) -> bool
 
 
 @kernel()
-def log_volume(fits: FitTable, entry: int, square: float) -> float:
-    """Log volume of the ellipsoid ‖Jδ‖² ≤ square.
+def log_volume(fits: FitTable, data: Regression, entry: int, square: float) -> float:
+    """Log volume of the ellipsoid ‖Jδ‖² ≤ square of the coefficients that are not pinned.
 
     Mutates: nothing. Allocates: nothing.
     """
-    n = fits.n_terms[entry]
+    n = fits.n_terms[entry] - data.pinned_key.shape[0]
     if n == 0:
         return 0.0
     ball = 0.5 * n * math.log(math.pi) - math.lgamma(0.5 * n + 1.0)
@@ -406,6 +429,7 @@ def log_volume(fits: FitTable, entry: int, square: float) -> float:
 def draw_inside(
     rng: np.random.Generator,
     fits: FitTable,
+    data: Regression,
     entry: int,
     square: float,
     linear: Linearised,
@@ -413,16 +437,17 @@ def draw_inside(
 ) -> None:
     """A θ uniform on the ellipsoid ‖Jδ‖² ≤ square, in the order of the structure looked up last.
 
-    Mutates: rng (a normal per term and a uniform), linear, theta. Allocates: nothing.
+    Mutates: rng (a normal per free term and a uniform), linear, theta. Allocates: nothing.
     """
     n, first, order = fits.n_terms[entry], fits.first_value[entry], fits.first_key[entry]
-    if n == 0:
-        return
-    length = 0.0
+    n_free, length = n - data.pinned_key.shape[0], 0.0
     for i in range(n):
-        linear.step[i] = rng.standard_normal()
+        is_pinned = pinned_place(data, fits.key[order + fits.key[order + n + i]]) >= 0
+        linear.step[i] = 0.0 if is_pinned else rng.standard_normal()
         length += linear.step[i] * linear.step[i]
-    size = math.sqrt(square / length) * rng.random() ** (1.0 / n)
+    size = 0.0
+    if n_free > 0:
+        size = math.sqrt(square / length) * rng.random() ** (1.0 / n_free)
     for i in range(n):
         linear.step[i] *= size
     load_factor(fits, entry, linear.factor)

@@ -105,12 +105,25 @@ def rehash(table: GramTable) -> None:
 
 
 @kernel()
+def pinned_place(data: Regression, key: int) -> int:
+    """Which of the pinned terms a key stands for; -1 if none.
+
+    Mutates: nothing. Allocates: nothing.
+    """
+    for i in range(data.pinned_key.shape[0]):
+        if data.pinned_key[i] == key:
+            return i
+    return -1
+
+
+@kernel()
 def take_slot(
     table: GramTable, data: Regression, atom: Int1D, degree: int, key: int, column: Float1D
 ) -> int:
     """The slot of a term; a new one, with its norm and its correlation with the output, if need be.
 
     There must be room. A column that is not finite, or whose square is not, gets an infinite norm.
+    That of a pinned term counts as zero: the target has it already.
 
     Mutates: table, column. Allocates: nothing.
     """
@@ -125,7 +138,8 @@ def take_slot(
     for i in range(degree):
         table.atom[slot, i] = atom[i]
     square, target = 0.0, 0.0
-    for block in range(data.start.shape[0]):
+    is_pinned = pinned_place(data, key) >= 0
+    for block in range(0 if is_pinned else data.start.shape[0]):
         fill_column(data, atom, degree, block, column)
         width = data.stop[block] - data.start[block]
         square += dot(column, column, width)

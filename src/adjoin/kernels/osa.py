@@ -88,9 +88,9 @@ def evaluate(
 
 @kernel()
 def draw_coefficients(
-    rng: np.random.Generator, fit: Fit, chain: Chain, coefficient: float, work: Work
+    rng: np.random.Generator, fit: Fit, chain: Chain, coefficient: float, n_pinned: int, work: Work
 ) -> None:
-    """θ from its full conditional, by the factor of `evaluate`.
+    """θ from its full conditional, by the factor of `evaluate`; the pinned ones stay.
 
     Mutates: rng (one normal per term), chain.theta, work. Allocates: nothing.
     """
@@ -99,7 +99,7 @@ def draw_coefficients(
         work.normal[i] = fit.projection[i] + rng.standard_normal()
     solve_upper(fit.factor, n, work.normal)
     sd = math.sqrt(coefficient)
-    for i in range(n):
+    for i in range(n_pinned, n):
         chain.theta[i] = sd * work.normal[i] / fit.spread[i]
 
 
@@ -274,22 +274,24 @@ def step_variances(
         σ² \sim IG(α + \tfrac{w n}{2}, β + \tfrac{w}{2}‖y - Φθ‖²), \qquad
         σ_θ² \sim IG(a + \tfrac{m}{2}, b + \tfrac12‖θ‖²)
 
+    of the m coefficients that are not pinned.
     A draw under which the structure cannot be factorised is refused: the old one stays. That is a
     Metropolis step for the posterior restricted to what can be factorised.
 
     Mutates: rng, chain.variance, work, trace. Allocates: nothing.
     """
     n, power, norm = chain.tally[0], target.power, data.target_norm
+    n_pinned = data.pinned_theta.shape[0]
     noise, coefficient = chain.variance[0], chain.variance[1]
     shape = target.noise_shape + 0.5 * power * data.n_rows
     chain.variance[0] = draw_inverse_gamma(rng, shape, target.noise_scale + 0.5 * power * error)
     if target.coefficient_shape > 0.0:
         square = 0.0
-        for i in range(n):
+        for i in range(n_pinned, n):
             square += chain.theta[i] * chain.theta[i]
-        chain.variance[1] = draw_inverse_gamma(
-            rng, target.coefficient_shape + 0.5 * n, target.coefficient_scale + 0.5 * square
-        )
+        shape = target.coefficient_shape + 0.5 * (n - n_pinned)
+        scale = target.coefficient_scale + 0.5 * square
+        chain.variance[1] = draw_inverse_gamma(rng, shape, scale)
     log_evidence = evaluate(work.current, n, chain.variance[0], chain.variance[1], power, norm)
     if math.isnan(log_evidence):
         trace.trouble[SINGULAR_NOISE] += 1
@@ -327,7 +329,7 @@ def run_osa(
     Mutates: rng, chain, table, work, trace. Allocates: nothing.
     """
     gather_fit(chain, data, table, work)
-    norm = data.target_norm
+    norm, n_pinned = data.target_norm, data.pinned_theta.shape[0]
     log_evidence = evaluate(
         work.current,
         chain.tally[0],
@@ -348,7 +350,7 @@ def run_osa(
             rng, chain, rules, data, table, work, trace, log_evidence
         )
         is_new = is_new or is_changed
-        draw_coefficients(rng, work.current, chain, chain.variance[1], work)
+        draw_coefficients(rng, work.current, chain, chain.variance[1], n_pinned, work)
         error = squared_error(work.current, chain, norm, work)
         log_evidence = step_variances(rng, chain, rules.target, data, work, trace, error)
         chain.tally[1] += 1

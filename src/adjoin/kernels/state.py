@@ -173,21 +173,28 @@ class Regression(NamedTuple):
 
     ``series`` : (n_series, n_samples) every signal, plain or in a function, that an atom reads.
     ``row``, ``lag`` : (n_atoms,) atom a at time k is ``series[row[a], k - lag[a]]``.
-    ``target`` : (n_samples,) the output.
+    ``output`` : (n_samples,) the measured output y.
+    ``target`` : (n_samples,) what the free terms have to explain: y less the pinned terms.
     ``start``, ``stop`` : (n_blocks,) the columns to fit, in blocks of at most `ROWS` that end where
     a record ends.
-    ``target_norm`` : ‖y‖ over the columns to fit.
-    ``n_rows`` : their number.
+    ``output_norm``, ``target_norm`` : their lengths over the columns to fit.
+    ``n_rows`` : the number of these.
+    ``pinned_key``, ``pinned_theta`` : (n_pinned,) the terms whose coefficients are not learned, the
+    first of every structure, and these coefficients. Their columns count as zero.
     """
 
     series: Float2D
     row: Int1D
     lag: Int1D
+    output: Float1D
     target: Float1D
     start: Int1D
     stop: Int1D
+    output_norm: float
     target_norm: float
     n_rows: int
+    pinned_key: Int1D
+    pinned_theta: Float1D
 
 
 class Target(NamedTuple):
@@ -470,7 +477,7 @@ class AbcTarget(NamedTuple):
     ``guided`` : probability of a guided proposal. ``reach`` : by how much the ellipsoid of a guided
     proposal exceeds the linearised tolerance. ``unit`` : squared error per unit of distance.
     ``is_squared`` : whether the distance is a squared error. ``n_rows`` : samples it is of.
-    ``swap_interval``, ``thin`` : in samples.
+    ``swap_interval``, ``thin`` : in samples. ``n_pinned`` : how many coefficients are not learned.
     """
 
     coefficient: float
@@ -483,3 +490,4 @@ class AbcTarget(NamedTuple):
     n_rows: int
     swap_interval: int
     thin: int
+    n_pinned: int

@@ -26,6 +26,7 @@ from adjoin.scores import fit_index, nmse, rmse
 from adjoin.signals import Dataset
 
 DRAWS = 200
+WHITE_BOX = "white box"
 _SURE, _LIKELY = 0.9, 0.5  # masses
 _CERTAIN, _OPEN = 0.99, 0.05  # inclusions
 _LOW, _HIGH = 0.90, 0.99  # coverage of a 95 % band between which it means what it says
@@ -60,7 +61,8 @@ class Answer:
 class Part:
     """One part of the data, and what was predicted there; lists are by record.
 
-    ``scores`` has a row per predictor: `chains`, `predictor`, `rmse`, `nmse`, `fit`.
+    ``scores`` has a row per predictor: `chains`, `predictor`, `rmse`, `nmse`, `fit`; the last is
+    the white box, where there are fixed terms.
     """
 
     name: str
@@ -142,7 +144,8 @@ class Assessment:
             found.append((CAUTION, "With care: some draws diverge"))
         quality = _on_quality(part, where)
         found.append((quality.level, quality.short))
-        reasons = [*quality.reasons, *self._elsewhere(found), *self._beyond()]
+        reasons = [*quality.reasons, *_on_white_box(part, found)]
+        reasons += [*self._elsewhere(found), *self._beyond()]
         if part.name == "training":
             found.append((CAUTION, "Perhaps: it was not tried on other data"))
         reasons.append(f"the 95 % band holds {percent(coverage)} of the measured samples")
@@ -282,6 +285,19 @@ def _on_quality(part: Part, where: str) -> Answer:
     return Answer(GOOD, "Yes", (reason,))
 
 
+def _on_white_box(part: Part, found: list[tuple[str, str]]) -> list[str]:
+    """Whether anything was gained over the fixed terms alone, where there are any."""
+    known = part.scores[-1]
+    if known["predictor"] != WHITE_BOX:
+        return []
+    share, alone = part.scores[0]["nmse"], known["nmse"]
+    if alone is None or share is None:
+        return ["the fixed terms alone diverge there"] if known["rmse"] is None else []
+    if share >= alone:
+        found.append((CAUTION, "With care: the fixed terms alone do no worse"))
+    return [f"the fixed terms alone, by least squares, leave {alone:.3g} %"]
+
+
 def _assess_part(
     posterior: Posterior, every: Posterior, name: str, data: Dataset, draws: int
 ) -> Part:
@@ -303,6 +319,12 @@ def _assess_part(
             scores.append({"chains": who, "predictor": predictor, **row})
         first = first or (prediction, run)
     assert first is not None
+    if (known := every.white_box) is not None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DivergenceWarning)
+            run = known.simulate(inputs, seeds)
+        row = _scores(outputs, run, every.max_lag)
+        scores.append({"chains": "fixed terms alone", "predictor": WHITE_BOX, **row})
     return Part(name, data, *first, first[0].coverage(outputs), tuple(scores))
 
 

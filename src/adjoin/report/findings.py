@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -36,6 +37,7 @@ _BAR, _WIDE = 10, 100  # characters
 _NARROWEST = 10  # characters for a term
 _SHORT = 8  # terms that fit on a line or two
 _UNKNOWN = "–"
+_NO_PARTS: Mapping[str, Dataset] = {}
 
 
 def score_model(model: Model, data: Dataset, n_seed: int) -> dict[str, float | None]:
@@ -56,9 +58,7 @@ def score_model(model: Model, data: Dataset, n_seed: int) -> dict[str, float | N
 
 
 def describe_findings(
-    posterior: Posterior,
-    every: Posterior | None = None,
-    scores: dict[str, Any] | None = None,
+    posterior: Posterior, every: Posterior | None = None, parts: Mapping[str, Dataset] = _NO_PARTS
 ) -> dict[str, Any]:
     """The JSON object of ``adjoin fit``; None where a number is infinite, as JSON has none.
 
@@ -68,38 +68,47 @@ def describe_findings(
         What is reported: all chains pooled, or the selected one.
     every : Posterior, optional
         All chains, for the diagnostics.
-    scores : dict, optional
-        By part of the data.
+    parts : mapping of str to Dataset, optional
+        What to score on: the equation, and the fixed terms alone if there are any.
     """
-    every = every or posterior
+    every, model = every or posterior, posterior.map_model
     n_shown = min(_MOST_STRUCTURES, len(posterior.structures))
     models = [posterior.model(rank) for rank in range(n_shown)]
     diagnostics = dict(every.diagnostics)
     if every is not posterior:
         diagnostics["selected_chain"] = posterior.chain_numbers[0]
     facts = {
-        "equation": posterior.map_model.equation,
-        "offsets": dict(posterior.map_model.offsets),
+        "equation": model.equation,
+        "offsets": dict(model.offsets),
         "structures": [
             {
-                "structure": [term_text(term) for term in model.structure],
-                "equation": model.equation,
+                "structure": [term_text(term) for term in found.structure],
+                "equation": found.equation,
                 "mass": float(mass),
             }
-            for model, mass in zip(models, posterior.structures["mass"], strict=False)
+            for found, mass in zip(models, posterior.structures["mass"], strict=False)
         ],
         "n_structures": len(posterior.structures),
         "n_rows": posterior.n_rows,
         "terms": posterior.terms.to_dict("records"),
         "noise": {name: float(value) for name, value in posterior.noise.items()},
-        "scores": scores or {},
+        "scores": {part: score_model(model, data, every.max_lag) for part, data in parts.items()},
+        "white_box": _describe_white_box(every, parts),
         "diagnostics": diagnostics,
         "timing": dict(posterior.timing),
         "settings": dict(posterior.settings),
         "version": __version__,
     }
-    found: dict[str, Any] = _as_json(facts)
-    return found
+    described: dict[str, Any] = _as_json(facts)
+    return described
+
+
+def _describe_white_box(every: Posterior, parts: Mapping[str, Dataset]) -> dict[str, Any] | None:
+    model = every.white_box
+    if model is None:
+        return None
+    scores = {part: score_model(model, data, every.max_lag) for part, data in parts.items()}
+    return {"equation": model.equation, "noise_sd": model.noise_sd, "scores": scores}
 
 
 def print_findings(console: Console, posterior: Posterior, facts: dict[str, Any]) -> None:
@@ -121,6 +130,10 @@ def print_findings(console: Console, posterior: Posterior, facts: dict[str, Any]
     console.print(f"[bold]noise[/bold]      {_say_noise(posterior)}")
     for part, scores in facts["scores"].items():
         console.print(f"[bold]{part:11}[/bold]{_say_scores(scores)}")
+    if (known := facts["white_box"]) is not None:
+        console.print(f"[bold]white box[/bold]  {escape(known['equation'])}  (fixed terms alone)")
+        for part, scores in known["scores"].items():
+            console.print(f"  [bold]{part:9}[/bold]{_say_scores(scores)}")
     for line in _say_chains(facts):
         console.print(line)
     if ladders := facts["diagnostics"].get("ladder"):

@@ -115,6 +115,7 @@ def make_page(found: Assessment, title: str = "", source: str = "") -> str:
         every=every,
         model=model,
         equation=equation_mathml(model),
+        white_box=equation_mathml(every.white_box) if every.white_box is not None else None,
         offsets=offsets_mathml(model),
         structures=_structures(found),
         terms=_terms(found),
