@@ -64,6 +64,7 @@ def log_density(
     power: float,
     output_variance: float,
     has_noise: bool = True,
+    n_kept: int = 0,
 ) -> Float1D:
     r"""Log posterior density of each draw, up to a constant.
 
@@ -72,12 +73,14 @@ def log_density(
 
     the last where σ_θ² is drawn too. `theta` are the coefficients of all draws in model units,
     `power` is w, and the noise prior's scale is a multiple of `output_variance`. Without
-    `has_noise` σ² is not drawn, and its prior is left out.
+    `has_noise` σ² is not drawn, and its prior is left out; so is that of the `n_kept` coefficients
+    of each draw that were fitted before, which are zero in `theta`.
     """
     squares = np.bincount(draws.owner, weights=theta**2, minlength=len(draws))
     spread = draws.coefficient
     total: Float1D = power * draws.log_lik + draws.log_prior
-    total -= 0.5 * (draws.size * np.log(2.0 * np.pi * spread) + squares / spread)
+    n_drawn = draws.size - n_kept
+    total -= 0.5 * (n_drawn * np.log(2.0 * np.pi * spread) + squares / spread)
     if has_noise:
         scale = prior.noise_scale * output_variance
         total += _log_inverse_gamma(draws.noise, prior.noise_shape, scale)

@@ -303,11 +303,12 @@ class Posterior:
     def log_posterior(self) -> Float1D:
         """(n_draws,) log density of each draw in model units, up to a constant."""
         output = [record.output for record in self.scaling.apply(self.data).records]
-        is_standard = self.prior.units == STANDARD
-        unit = float(np.var(np.concatenate(output))) if is_standard else 1.0
-        theta = self.draws.theta / self._factor[self.draws.term]
-        has_noise = not self.is_free_run
-        return log_density(self.draws, theta, self.prior, self.power, unit or 1.0, has_noise)
+        unit = float(np.var(np.concatenate(output))) if self.prior.units == STANDARD else 1.0
+        fixed = self.grammar.alphabet.fixed.terms if self.is_residual else ()
+        kept, term = [self._terms[self.encoding.key(t)] for t in fixed], self.draws.term
+        theta = np.where(np.isin(term, kept), 0.0, self.draws.theta / self._factor[term])
+        parts = self.prior, self.power, unit or 1.0, not self.is_free_run, len(kept)
+        return log_density(self.draws, theta, *parts)
 
     @cached_property
     def noise(self) -> pd.Series[float]:

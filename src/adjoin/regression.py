@@ -130,7 +130,8 @@ def least_squares(structure: Structure, columns: Float2D, output: Float1D) -> Fl
 
     Raises where they are not determined: the terms are a user's, who should hear of it.
     """
-    length = np.linalg.norm(columns, axis=0)
+    with np.errstate(over="ignore"):  # what overflows is refused
+        length = np.linalg.norm(columns, axis=0)
     if not (np.isfinite(length).all() and length.all()):
         bad = structure.terms[int(np.argmax(~np.isfinite(length) | (length == 0.0)))]
         raise AdjoinError(

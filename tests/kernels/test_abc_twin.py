@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from tests.naive.abc import HOPELESS, Sample, Twin
+from tests.naive.abc import Sample, Twin
+from tests.naive.fits import HOPELESS
 
 from adjoin import Dataset, Grammar, Structure
 from adjoin.engines.abc import AbcChain, AbcEngine
@@ -63,6 +64,7 @@ def _hard_data() -> Dataset:
 SISO = Grammar.narx(max_lag=2, max_degree=2)
 CUBIC = Grammar.narx(max_lag=2, max_degree=3)
 TWO = Grammar.narx(inputs=("u", "v"), functions=("abs", "tanh"), max_lag=2, max_degree=2)
+PINNED = SISO.with_initial("u(k-1) + u(k-2)^2")
 LADDER = (1.3, 1.8, 3.0, 8.0)
 
 
@@ -71,7 +73,8 @@ class Case(NamedTuple):
 
     ``tolerance`` : of each rung, as multiples of the distance of the start. ``level`` : the rung up
     to which proposals may be guided; ``lowered`` : that after annealing, where it differs.
-    ``functions`` : those of the output that must have been met.
+    ``functions`` : those of the output that must have been met. ``is_residual`` : whether fixed
+    terms are pinned; then the start is of the others.
     """
 
     data: Dataset
@@ -88,6 +91,7 @@ class Case(NamedTuple):
     moves: Moves = UNEVEN
     n_samples: int = 150
     functions: tuple[str, ...] = ()
+    is_residual: bool = False
 
 
 CASES = {
@@ -133,6 +137,60 @@ CASES = {
         tolerance=(1.5, 10.0),
         lowered=0,
     ),
+    "residual, paper's rule": Case(
+        _data(seed=14), PINNED, "y(k-1)", (0.4,), guided=0.0, n_samples=300, is_residual=True
+    ),
+    "residual, guided": Case(_data(seed=15), PINNED, "y(k-1)", (0.4,), is_residual=True),
+    "residual, an output lag, paper's rule": Case(
+        _data(seed=16),
+        SISO.with_initial("u(k-2) + y(k-1)"),
+        "u(k-1)",
+        (0.7,),
+        guided=0.0,
+        n_samples=300,
+        is_residual=True,
+    ),
+    "residual, an output lag, guided": Case(
+        _data(seed=17),
+        CUBIC.with_initial("u(k)*y(k-1) + u(k-2) + y(k-1)"),
+        "u(k-1)",
+        (0.7,),
+        level=2,
+        n_samples=100,
+        is_residual=True,
+    ),
+    "residual, from the pinned terms alone": Case(
+        _data(seed=18),
+        SISO.with_initial("u(k-2)^2 + y(k-1)"),
+        "0",
+        (),
+        tolerance=(1.05, 1.2, 2.0),
+        is_residual=True,
+    ),
+    "residual, inputs alone": Case(
+        _data(2, seed=19),
+        Grammar.volterra(inputs=("u", "v"), max_lag=2).with_initial("v(k-1) + u(k-1)*v(k)"),
+        "0",
+        (),
+        tolerance=(1.05, 1.2, 2.0),
+        is_residual=True,
+    ),
+    "residual, beyond the alphabet, several records": Case(
+        _data(2, lengths=(30, 8, 20), seed=20),
+        Grammar.narx(inputs=("u", "v"), max_lag=2, max_degree=2).with_initial(
+            "tanh(u(k-3))*y(k-1)*v(k) + abs(y(k-2))"
+        ),
+        tolerance=(1.3, 2.5),
+        is_residual=True,
+    ),
+    "residual, a start that is damped": Case(
+        _hard_data(),
+        CUBIC.with_initial("u(k-1) + y(k-1)"),
+        "y(k-1)^3",
+        (0.05,),
+        tolerance=(1.5, 10.0),
+        is_residual=True,
+    ),
     "from no terms": Case(_data(seed=13), start="0", theta=(), tolerance=(1.05, 1.2, 2.0)),
 }
 
@@ -147,10 +205,12 @@ def _twin(case: Case) -> Twin:
         guided=case.guided,
         swap_interval=case.swap_interval,
         thin=case.thin,
+        is_residual=case.is_residual,
     )
     names = case.data.names
     structure = Structure.parse(case.start, names) if case.theta else Structure((), names)
     given = dict(zip([twin.law.encode(t) for t in structure], case.theta, strict=True))
+    given.update(twin.pinned)
     terms = [*twin.law.fixed, *(t for t in given if t not in twin.law.fixed)]
     theta = [given[term] for term in terms]
     start = twin.runs.error(terms, theta) / twin.unit
@@ -172,6 +232,7 @@ def _chain(case: Case, twin: Twin, seed: int) -> AbcChain:
         ladder,
         "default" if case.guided else "paper",
         thin=case.thin,
+        is_residual=case.is_residual,
     )
     chain = engine.start(seed)
     own = chain.ladder
@@ -179,6 +240,7 @@ def _chain(case: Case, twin: Twin, seed: int) -> AbcChain:
         view = state.Chain(*(values[c] for values in own.state))
         write_terms(view, engine.encoding, [twin.law.decode(term) for term in rung.terms])
         view.theta[: len(rung.theta)] = rung.theta
+        view.theta[: len(twin.pinned)] = engine.regression.pinned_theta
         own.tolerance[c], own.width[c] = rung.tolerance, rung.width
         own.distance[c], own.error[c] = rung.distance, rung.distance * twin.unit
     own.level[0] = twin.level
@@ -254,6 +316,10 @@ def _assert_same_state(chain: AbcChain, twin: Twin, rtol: float = 1e-8) -> None:
     assert ladder.cursor[0] == len(twin.cold)
     np.testing.assert_allclose(ladder.cold[: len(twin.cold)], twin.cold, rtol=rtol)
     assert not chain.buffer.trouble.any()
+    pinned = chain.engine.regression.pinned_theta.tolist()
+    assert len(pinned) == len(twin.pinned)
+    for theta in ladder.state.theta:  # to the last bit
+        assert theta[: len(pinned)].tolist() == pinned
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -293,11 +359,21 @@ def _functions(twin: Twin, term: tuple[int, ...]) -> set[tuple[str, str]]:
     return {(atom.function, atom.signal) for atom in twin.law.decode(term)}
 
 
-@pytest.mark.parametrize("case", ["guided, four rungs", "fixed terms", "two inputs, functions"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        "guided, four rungs",
+        "fixed terms",
+        "two inputs, functions",
+        "residual, guided",
+        "residual, an output lag, guided",
+        "residual, from the pinned terms alone",
+    ],
+)
 def test_calibration_equals_the_plain_one(case: str) -> None:
     """Greedy steps without guidance, then every rung to its structure's own optimum."""
     given = CASES[case]
-    n_samples = 60 if IS_COMPILED else 20
+    n_samples = 60 if IS_COMPILED else 40
     twin = _twin(given)
     twin.level = math.inf
     chain, rng = _chain(given, twin, 5), np.random.Generator(np.random.PCG64(5))
@@ -316,7 +392,9 @@ def test_calibration_equals_the_plain_one(case: str) -> None:
     n = int(ladder.champion.tally[0])
     keys = ladder.champion.key[:n].tolist()
     found = dict(zip(map(chain.engine.encoding.digits, keys), ladder.champion.theta, strict=False))
-    assert found == pytest.approx(dict(zip(champion.terms, champion.theta, strict=True)), rel=1e-7)
+    terms = [*twin.pinned, *champion.terms]
+    wanted = dict(zip(terms, champion.in_order(champion.theta, terms), strict=True))
+    assert found == pytest.approx(wanted, rel=1e-7)
     assert ladder.record[1] == pytest.approx(twin.score, rel=1e-9)
     assert ladder.record[2] == pytest.approx(champion.error, rel=1e-8)
     best = int(np.argmin(ladder.distance))  # every rung only came nearer
@@ -342,7 +420,13 @@ def _assert_same_ladders(left: AbcChain, right: AbcChain) -> None:
 
 @pytest.mark.parametrize("mode", [ANNEAL, RECORD])
 @pytest.mark.parametrize(
-    "case", ["paper's rule, four rungs", "guided, four rungs", "several records, thinned"]
+    "case",
+    [
+        "paper's rule, four rungs",
+        "guided, four rungs",
+        "several records, thinned",
+        "residual, an output lag, guided",
+    ],
 )
 def test_distances_computed_outside_give_the_same_chain(case: str, mode: int) -> None:
     """The normalised mean squared error in percent, by NumPy on the runs that are handed out."""
@@ -351,10 +435,10 @@ def test_distances_computed_outside_give_the_same_chain(case: str, mode: int) ->
     inside, outside = _chain(given, twin, 3), _chain(given, twin, 3)
     _advance(inside, n_samples, mode)
     engine, n_rungs = outside.engine, len(given.tolerance)
-    target = engine.regression.target
+    output = engine.regression.output
     blocks = zip(engine.regression.start, engine.regression.stop, strict=True)
     fitted = np.concatenate([np.arange(start, stop) for start, stop in blocks])
-    series, error = np.full((n_rungs, len(target)), np.nan), np.full(n_rungs, np.nan)
+    series, error = np.full((n_rungs, len(output)), np.nan), np.full(n_rungs, np.nan)
     tables = engine.prior_table, engine.move_table, engine.target
     n_runs = 0
     for _ in range(n_samples):
@@ -373,9 +457,9 @@ def test_distances_computed_outside_give_the_same_chain(case: str, mode: int) ->
             )
         is_run = np.isfinite(error)
         n_runs += is_run.sum()
-        square = (series[:, fitted] - target[fitted]) ** 2
+        square = (series[:, fitted] - output[fitted]) ** 2
         np.testing.assert_allclose(error[is_run], square[is_run].sum(axis=1), rtol=1e-10)
-        distance = np.where(is_run, 100 * square.mean(axis=1) / np.var(target[fitted]), np.inf)
+        distance = np.where(is_run, 100 * square.mean(axis=1) / np.var(output[fitted]), np.inf)
         abc.decide_all(*tables, outside.ladder, outside.buffer, distance, error, mode)
     assert n_runs > n_samples / 3
     _assert_same_ladders(inside, outside)
@@ -387,7 +471,13 @@ def test_distances_computed_outside_give_the_same_chain(case: str, mode: int) ->
 
 
 @pytest.mark.parametrize(
-    "case", ["guided, four rungs", "two inputs, functions", "a level that is lowered"]
+    "case",
+    [
+        "guided, four rungs",
+        "two inputs, functions",
+        "a level that is lowered",
+        "residual, an output lag, guided",
+    ],
 )
 def test_a_chain_is_the_same_however_it_is_cut_and_whatever_it_has_forgotten(case: str) -> None:
     given, n_samples = CASES[case], 1000 if IS_COMPILED else 30

@@ -100,6 +100,36 @@ CASES: dict[str, tuple[Dataset, Grammar, dict[str, Any], int]] = {
     "inputs alone": (_data(2, seed=10), Grammar.volterra(inputs=("u", "v"), max_lag=2), {}, 600),
     "degree one": (_data(seed=11), Grammar.arx(max_lag=4), {"moves": UNEVEN}, 800),
     # Not the default noise shape: its draws without data overflow, and the bounds clip them.
+    "residual": (
+        _data(seed=12),
+        SISO.with_initial("u(k-1)*u(k) + u(k-2)^2"),
+        {"is_residual": True, "moves": UNEVEN},
+        1500,
+    ),
+    "residual, an output lag": (
+        _data(seed=13),
+        SISO.with_initial("y(k-1) + u(k-1)"),
+        {"is_residual": True, "moves": UNEVEN},
+        1500,
+    ),
+    "residual, fixed terms beyond the alphabet, several records": (
+        _data(2, lengths=(40, 9, 30), seed=14),
+        Grammar.narx(inputs=("u", "v"), max_lag=2, max_degree=2).with_initial(ABSENT + " + v(k)"),
+        {"is_residual": True, "moves": UNEVEN},
+        1000,
+    ),
+    "residual, power, hyperprior": (
+        _data(2, lengths=(30, 30), seed=15),
+        TWO.with_initial("u(k)*abs(u(k)) + y(k-1)"),
+        {"is_residual": True, "power": 0.6, "prior": HYPER, "moves": UNEVEN},
+        800,
+    ),
+    "residual, likelihood off": (
+        _data(seed=16),
+        SISO.with_initial("y(k-1) + u(k-1)"),
+        {"is_residual": True, "power": 0.0, "prior": HYPER, "moves": UNEVEN},
+        1500,
+    ),
     "likelihood off": (_data(), SISO, {"power": 0.0, "prior": HYPER, "moves": UNEVEN}, 1500),
 }
 
@@ -131,6 +161,22 @@ def test_the_compiled_chain_equals_the_plain_one(case: str) -> None:
     assert trace.move.tolist() == list(twin.counts.values())
     assert not trace.trouble.any()
     assert trace.offset.tolist() == [0, *np.cumsum([len(sample.terms) for sample in plain])]
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.startswith("residual")])
+def test_pinned_coefficients_are_the_same_bits_in_every_draw(case: str) -> None:
+    data, grammar, options, _ = CASES[case]
+    engine = OsaEngine(data, grammar.alphabet, **options)
+    chain = engine.start(1)
+    chain.advance(300 if IS_COMPILED else 50)
+    trace, regression = chain.finish(), engine.regression
+    pinned = dict(zip(regression.pinned_key.tolist(), regression.pinned_theta, strict=True))
+    assert len(pinned) == len(grammar.alphabet.fixed)
+    theta = np.split(trace.theta, trace.offset[1:-1])
+    for number, values in zip(trace.structure, theta, strict=True):
+        found = dict(zip(trace.structures[number], values, strict=True))
+        assert {key: found[key] for key in pinned} == pinned
+        assert len(found) == len(values)
 
 
 def test_every_which_sample_is_recorded() -> None:

@@ -191,6 +191,15 @@ class Columns:
             return np.empty((len(self.output), 0))
         return np.column_stack([self.term(term) for term in terms])
 
+    def white_box(self, terms: list[Term]) -> dict[Term, float]:
+        """These terms alone, with the coefficients of their least-squares fit."""
+        theta = np.linalg.lstsq(self.matrix(terms), self.output)[0] if terms else np.empty(0)
+        return dict(zip(terms, theta.tolist(), strict=True))
+
+    def rest(self, pinned: dict[Term, float]) -> np.ndarray:
+        """y - F: what terms with given coefficients leave to explain, one step ahead."""
+        return self.output - sum(theta * self.term(term) for term, theta in pinned.items())
+
 
 def log_evidence(
     columns: np.ndarray, output: np.ndarray, noise: float, coefficient: float, power: float
@@ -216,7 +225,11 @@ class Sample(NamedTuple):
 
 
 class Twin:
-    """The sampler, one state at a time."""
+    """The sampler, one state at a time.
+
+    With `is_residual` the fixed terms are *pinned*: fitted alone and beforehand, never sampled. All
+    the sampler sees of them is the output, y - F instead of y.
+    """
 
     def __init__(
         self,
@@ -225,10 +238,13 @@ class Twin:
         prior: Prior,
         moves: product.Moves,
         power: float = 1.0,
+        is_residual: bool = False,
     ) -> None:
         self.law = TermPrior(alphabet, prior)
         self.moves = Moves(self.law, moves.probabilities)
         self.columns = Columns(data, self.law)
+        self.pinned = self.columns.white_box(self.law.fixed if is_residual else [])
+        self.output = self.columns.rest(self.pinned)
         self.prior, self.power = prior, power
         outputs = np.concatenate([record.output for record in data.records])
         self.variance = float(np.mean((outputs - outputs.mean()) ** 2)) or 1.0
@@ -242,22 +258,26 @@ class Twin:
         noise, coefficient = self.variance, self.prior.coefficient_sd**2
         for _ in range(n_samples):
             terms = self._step_structure(rng, terms, noise, coefficient)
+            free = self._free(terms)
             theta = self._draw_theta(rng, terms, noise, coefficient)
-            noise, coefficient, error = self._draw_variances(rng, terms, theta, coefficient)
-            order = sorted(range(len(terms)), key=terms.__getitem__)
+            noise, coefficient, error = self._draw_variances(rng, free, theta, coefficient)
+            found = {**self.pinned, **dict(zip(free, theta.tolist(), strict=True))}
             n_rows = len(self.columns.output) if self.power else 0
             yield Sample(
-                tuple(terms[i] for i in order),
-                tuple(float(theta[i]) for i in order),
+                tuple(sorted(found)),
+                tuple(found[term] for term in sorted(found)),
                 noise,
                 coefficient,
                 -0.5 * (n_rows * math.log(2.0 * math.pi * noise) + error / noise),
                 self.law.log_structure(terms),
             )
 
+    def _free(self, terms: list[Term]) -> list[Term]:
+        return [term for term in terms if term not in self.pinned]
+
     def _evidence(self, terms: list[Term], noise: float, coefficient: float) -> float:
-        columns, output = self.columns.matrix(terms), self.columns.output
-        return log_evidence(columns, output, noise, coefficient, self.power)
+        columns = self.columns.matrix(self._free(terms))
+        return log_evidence(columns, self.output, noise, coefficient, self.power)
 
     def _step_structure(
         self, rng: np.random.Generator, terms: list[Term], noise: float, coefficient: float
@@ -286,19 +306,24 @@ class Twin:
     def _draw_theta(
         self, rng: np.random.Generator, terms: list[Term], noise: float, coefficient: float
     ) -> np.ndarray:
-        """θ = mean + U⁻¹ξ, with the precision UᵀU in the chain's order of terms."""
-        if not terms:
+        """θ = mean + U⁻¹ξ, with the precision UᵀU in the chain's order of terms.
+
+        A number is drawn for every term; those of pinned ones are thrown away.
+        """
+        drawn = {term: rng.standard_normal() for term in terms}
+        free = self._free(terms)
+        if not free:
             return np.empty(0)
-        xi = np.array([rng.standard_normal() for _ in terms])
-        columns, weight = self.columns.matrix(terms), self.power / noise
-        precision = weight * columns.T @ columns + np.eye(len(terms)) / coefficient
-        mean = np.linalg.solve(precision, weight * columns.T @ self.columns.output)
+        xi = np.array([drawn[term] for term in free])
+        columns, weight = self.columns.matrix(free), self.power / noise
+        precision = weight * columns.T @ columns + np.eye(len(free)) / coefficient
+        mean = np.linalg.solve(precision, weight * columns.T @ self.output)
         return mean + solve_triangular(np.linalg.cholesky(precision).T, xi)
 
     def _draw_variances(
         self, rng: np.random.Generator, terms: list[Term], theta: np.ndarray, coefficient: float
     ) -> tuple[float, float, float]:
-        residual = self.columns.output - self.columns.matrix(terms) @ theta
+        residual = self.output - self.columns.matrix(terms) @ theta
         error = float(residual @ residual) if self.power else 0.0
         n_rows = len(residual)
         shape = self.prior.noise_shape + 0.5 * self.power * n_rows

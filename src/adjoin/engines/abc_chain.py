@@ -216,9 +216,11 @@ class AbcChain:
             state = as_rung(ladder.state, c)
             write_terms(state, engine.encoding, terms[: engine.capacity])
             state.theta[: engine.target.n_pinned] = engine.regression.pinned_theta
-        rest, self.hottest = self._without_free_terms()
-        ladder.error[:], ladder.distance[:] = rest, self.hottest
-        ladder.tolerance[:] = self.hottest
+        nothing = engine.regression.output_norm**2, np.zeros_like(engine.regression.output)
+        self.hottest = self._judged(*nothing)[1]
+        start = self._run_of_pinned() if engine.target.n_pinned else nothing
+        ladder.error[:], ladder.distance[:] = self._judged(*start)
+        ladder.tolerance[:] = ladder.distance
         n_descent = max(engine.ladder.descent // _POLISHES, 1)
         for _ in range(_POLISHES):
             self.run(DESCEND, n_descent)
@@ -239,32 +241,25 @@ class AbcChain:
         self.stage = 0
         self._respace(max(engine.ladder.cold_margin * self.floor, wanted or 0.0))
 
-    def _without_free_terms(self) -> tuple[float, float]:
-        """Squared error and distance of what is known beforehand: zero, or the pinned terms."""
-        engine, regression = self.engine, self.engine.regression
-        rest, series = regression.output_norm**2, np.zeros_like(regression.output)
-        if engine.target.n_pinned:
-            pinned = self._run_of_pinned()
-            if pinned is None:
-                return math.inf, math.inf
-            rest, series = pinned
-        if engine.distance is not None:
-            return rest, self._distance(series)
-        return rest, rest / engine.target.unit
+    def _judged(self, error: float, series: Float1D) -> tuple[float, float]:
+        """The squared error of a run, and its distance."""
+        if self.engine.distance is not None and math.isfinite(error):
+            return error, self._distance(series)
+        return error, error / self.engine.target.unit
 
-    def _run_of_pinned(self) -> tuple[float, Float1D] | None:
-        """Squared error and series of the free run of the pinned terms; None if it diverges."""
+    def _run_of_pinned(self) -> tuple[float, Float1D]:
+        """Squared error and series of the free run of the pinned terms alone."""
         engine, run = self.engine, self.own.run.data
         scaling = engine.scaling or Scaling.identity(engine.data.names)
         fixed, n_seed = engine.alphabet.fixed, engine.alphabet.max_lag
         inputs = [record.inputs for record in engine.data.records]
         seeds = [record.output[:n_seed] for record in engine.data.records]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DivergenceWarning)  # None says it
+            warnings.simplefilter("ignore", DivergenceWarning)  # an infinite error says it
             found = white_box(engine.data, fixed, n_seed, scaling).simulate(inputs, seeds)
         series = (np.concatenate(found) - scaling.offset[-1]) / scaling.scale[-1]
         if not np.isfinite(series).all():
-            return None
+            return math.inf, series
         error = series - run.measured
         stretches = zip(run.first, run.stop, strict=True)
         return float(sum(error[a:b] @ error[a:b] for a, b in stretches)), series

@@ -188,6 +188,8 @@ def note_champion(
         \log p(T) + \log N(\hat θ; 0, σ_θ² I) - \tfrac n2 \log \tfrac{S_T}{n}
         + \tfrac p2 \log \tfrac{2π S_T}{n} - \tfrac12 \log |J^TJ|
 
+    with p coefficients that are not pinned; those that are have the same density in all structures.
+
     Mutates: ladder, own. Allocates: nothing.
     """
     error, scratch = own.fits.scalar[entry, 0], own.scratch
@@ -198,7 +200,7 @@ def note_champion(
         copy_state(rung(ladder.state, c), scratch)
     else:
         copy_state(rung(ladder.proposed, c), scratch)
-    n = scratch.tally[0]
+    n = scratch.tally[0] - target.n_pinned
     fitted_theta(own.fits, entry, scratch.theta)
     least = 1e-16 * data.output_norm * data.output_norm
     variance = max(error, least) / data.n_rows
