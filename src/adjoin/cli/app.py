@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from adjoin import __version__
+from adjoin.cli.case import case
 from adjoin.cli.fit import demo, fit
 from adjoin.cli.grammar import grammar_app
 from adjoin.cli.run import report, simulate
@@ -28,7 +29,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-for command in (demo, fit, simulate, report):
+for command in (demo, fit, simulate, report, case):
     app.command()(command)
 app.add_typer(grammar_app, name="grammar")
 

@@ -1,0 +1,4 @@
+"""The paper's three case studies: what was printed, what is run, what came of it, and its tables.
+
+Receives the name of a case from the command line; gives a `Study`, and the page and files of it.
+"""

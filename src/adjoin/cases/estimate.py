@@ -1,0 +1,73 @@
+"""How long a case will take, before it starts.
+
+Receives a `Plan`; gives seconds by objective: what was measured on one machine, times how much
+slower this one runs a compiled free run, times the chains that each core has to do.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+
+from adjoin.cases.setups import ABC, ACADEMIC, OBJECTIVES, SILVERBOX, WAVES, Plan, Setup
+from adjoin.datasets import SILVERBOX_EQUATION
+from adjoin.engines.abc import AbcEngine
+from adjoin.engines.osa import OsaEngine
+from adjoin.kernels._jit import is_compiled
+from adjoin.model import Model
+from adjoin.workers import n_workers
+
+_N_TIMED = 100_000  # samples of the timed free run: a few milliseconds
+_REFERENCE_SECONDS = 0.0058  # it took on the machine where setups were measured
+_SCORING = {ACADEMIC: 0.3, SILVERBOX: 2.0, WAVES: 0.8}  # seconds per setup there
+_COMPILING = 60.0  # seconds, once per machine
+
+
+def machine_factor() -> float:
+    """How much slower this machine is than the one where setups were measured."""
+    model = Model.parse(SILVERBOX_EQUATION)
+    u = 0.05 * np.sin(0.1 * np.arange(_N_TIMED))
+    model.simulate(u[:100])  # compiles
+    taken = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        model.simulate(u)
+        taken.append(time.perf_counter() - begin)
+    return min(taken) / _REFERENCE_SECONDS
+
+
+def setup_seconds(plan: Plan, setup: Setup, factor: float) -> float:
+    """What one setup takes, from its fit to its scores."""
+    rounds = math.ceil(plan.n_chains / n_workers(plan.n_jobs, plan.n_chains))
+    return factor * (rounds * setup.seconds + _SCORING[plan.case])
+
+
+def estimate(plan: Plan, factor: float) -> dict[str, float]:
+    """Seconds by objective, compilation included where it has not been done."""
+    found = {}
+    for objective in plan.objectives:
+        kernel = AbcEngine.kernel if objective == ABC else OsaEngine.kernel
+        setups = [s for s in plan.setups + plan.official_setups if s.objective == objective]
+        found[objective] = sum(setup_seconds(plan, setup, factor) for setup in setups)
+        if not is_compiled(kernel):
+            found[objective] += factor * _COMPILING
+    return found
+
+
+def in_words(seconds: dict[str, float]) -> str:
+    """``one step ahead: about 20 s; free run: about 6 min``."""
+    return "; ".join(f"{OBJECTIVES[name]}: {about(value)}" for name, value in seconds.items())
+
+
+def about(seconds: float) -> str:
+    """A duration as nobody can take it for exact."""
+    if seconds < 1.0:
+        return "about a second"
+    if seconds < 100.0:
+        places = 10 if seconds >= 20.0 else 5 if seconds >= 10.0 else 1
+        return f"about {places * round(seconds / places)} s"
+    if seconds < 100 * 60.0:
+        return f"about {round(seconds / 60.0)} min"
+    return f"about {seconds / 3600.0:.1f} h"

@@ -1,0 +1,149 @@
+"""The values of a case for programs: records for CSV files and the JSON object.
+
+Receives a `Study`; gives lists of plain values, None where there is no number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from adjoin import __version__
+from adjoin.cases import published
+from adjoin.cases.published import Scores
+from adjoin.cases.setups import ACADEMIC, SILVERBOX
+from adjoin.cases.study import Row, Study
+from adjoin.cases.tables import PREDICTORS, TABLE_RATE, printed, results
+from adjoin.prior import Prior
+
+
+def score_records(study: Study, rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """A record per setup and test set, all values plain."""
+    found = []
+    for row in rows:
+        is_own = row in study.rows
+        benchmark = study.benchmark if is_own else study.official
+        assert benchmark is not None
+        theirs = printed(study, row.setup) if is_own else Scores()
+        for i, test in enumerate(benchmark.tests):
+            record = {**_describe_setup(row), "protocol": benchmark.protocol, "test": test}
+            for predictor in PREDICTORS:
+                name = predictor.replace(" ", "_")
+                score = (row.scores or {}).get(test, {}).get(predictor)
+                record[f"{name}_nmse_percent"] = score.nmse if score else None
+                record[f"{name}_rmse"] = score.rmse if score else None
+                record[f"paper_{name}_nmse_percent"] = getattr(theirs, name) if i == 0 else None
+            record |= {
+                "paper_rmse_mv": theirs.rmse_mv if i == 0 else None,
+                "validation_rmse": row.validation,
+                "n_terms_median": row.n_terms,
+                "paper_n_terms_median": theirs.n_terms,
+                "n_recovered": row.n_recovered,
+                "paper_n_recovered_of_4": theirs.n_recovered,
+                "truth_mass": row.mass,
+                "paper_truth_mass": theirs.mass,
+                "coverage_95": row.coverage if i == 0 else None,
+                "coverage_3_sigma": row.coverage_3_sigma if i == 0 else None,
+                "diverged_draws": row.diverged if i == 0 else None,
+                "seconds_per_chain": row.seconds,
+                "paper_hours_per_chain": theirs.hours,
+                "equation": row.equation,
+                "error": row.error,
+            }
+            found.append({name: _plain(value) for name, value in record.items()})
+    return found
+
+
+def _describe_setup(row: Row) -> dict[str, Any]:
+    setup = row.setup
+    prior = setup.prior
+    return {
+        "method": setup.method,
+        "objective": setup.objective,
+        "expected_terms": setup.expected_terms,
+        "prior": f"Prior({prior.changes})" if isinstance(prior, Prior) else prior,
+        "rule": setup.rule if setup.objective == "abc" else None,
+        "likelihood_power": row.power if setup.objective == "osa" else None,
+        "initial_mode": setup.initial_mode,
+        "samples": setup.samples,
+        "n_train": setup.n_train,
+        "chains": row.n_chains or None,
+        "selected_chain": row.selected_chain if row.n_chains else None,
+    }
+
+
+def parameter_records(study: Study) -> list[dict[str, Any]]:
+    """A record per setup and coefficient."""
+    found = []
+    for row in study.every_row:
+        for own in row.parameters:
+            theirs = None
+            if study.plan.case == ACADEMIC and row.setup.expected_terms == TABLE_RATE:
+                theirs = published.ACADEMIC_PARAMETERS.get((row.setup.objective, own.term))
+            record = {
+                "method": row.setup.method,
+                "objective": row.setup.objective,
+                "expected_terms": row.setup.expected_terms,
+                "protocol": "paper" if row in study.rows else "official",
+                "term": own.term,
+                "mean": own.mean,
+                "sd": own.sd,
+                "q025": own.low,
+                "q975": own.high,
+                "truth": own.truth,
+                "holds_truth": own.is_inside if math.isfinite(own.low) else None,
+                "paper_mean": theirs.mean if theirs else None,
+                "paper_q025": theirs.low if theirs else None,
+                "paper_q975": theirs.high if theirs else None,
+            }
+            found.append({name: _plain(value) for name, value in record.items()})
+    return found
+
+
+def literature_records(study: Study) -> list[dict[str, Any]]:
+    """A record per published result, ours among them."""
+    unit = "rmse_mv" if study.plan.case == SILVERBOX else "nmse_percent"
+    return [
+        {"method": result.method, "whose": whose, "data": where, unit: _plain(result.value)}
+        for whose, where, result in results(study)
+    ]
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def describe(study: Study) -> dict[str, Any]:
+    """The JSON object of ``adjoin case``."""
+    plan, best = study.plan, study.best()
+    white = None
+    if study.white_box is not None:
+        model, score = study.white_box
+        white = {"equation": model.equation, "nmse_percent": score.nmse, "rmse": score.rmse}
+        white["paper_nmse_percent"] = published.WHITE_BOX
+    return {
+        "case": plan.case,
+        "data": study.benchmark.train.label,
+        "protocol": study.benchmark.protocol,
+        "scores": score_records(study, study.rows),
+        "official": score_records(study, study.official_rows),
+        "parameters": parameter_records(study),
+        "literature": literature_records(study),
+        "white_box": white,
+        "best_by_validation": None if best is None else best.setup.label,
+        "failed": {row.setup.label: row.error for row in study.failed},
+        "notes": {row.setup.label: list(row.notes) for row in study.every_row if row.notes},
+        "settings": {
+            "objectives": list(plan.objectives),
+            "expected_terms": list(plan.term_rates),
+            "chains": plan.n_chains,
+            "seed": plan.seed,
+            "is_quick": plan.is_quick,
+            "shortened": list(plan.shortened),
+            "data": None if plan.data is None else str(plan.data),
+        },
+        "timing": {"total_s": study.seconds},
+        "is_complete": study.is_complete,
+        "version": __version__,
+    }

@@ -1,0 +1,204 @@
+"""``adjoin case``: the paper's three case studies, run again with one command."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from adjoin.cli.output import JsonOption, console, print_json, say
+from adjoin.errors import AdjoinError
+
+if TYPE_CHECKING:
+    from adjoin.cases.setups import Plan
+    from adjoin.cases.study import Step, Study, Watcher
+    from adjoin.report.case_page import Finding
+
+
+def case(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="academic, silverbox or waves.")],
+    objective: Annotated[
+        str, typer.Option(help="osa (one step ahead), abc (free run), or both.")
+    ] = "osa,abc",
+    lambda_t: Annotated[
+        str, typer.Option("--lambda-t", help="Terms expected a priori, one run for each.")
+    ] = "1,5,20",
+    chains: Annotated[
+        int | None, typer.Option(min=1, help=r"Chains per setup.  \[default: 4, or 2 if quick]")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A few minutes at most.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Of chains and simulated data.")] = 0,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="The Silverbox file or its folder; a record of your own waves."),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help=r"Chains at a time.  \[default: one per core]")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="A folder for the page, tables and pictures."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a case study of the paper again, its figures beside ours.
+
+    Says first how long it will take. With --out: index.html, CSV tables, pictures, case.json.
+
+    [dim]Example:[/dim] adjoin case academic --objective osa --out academic
+    """
+    if out is not None:
+        _require_folder(out)
+    with console(stderr=True).status("reading the data …"):
+        from adjoin.cases import estimate
+        from adjoin.cases.setups import Plan
+        from adjoin.cases.study import run_study
+
+        objectives = tuple(part.strip() for part in objective.split(","))
+        plan = Plan(name, objectives, _rates(lambda_t), chains, quick, seed, jobs, data)
+        plan.benchmark()  # what cannot be read is refused before anything is promised
+        factor = estimate.machine_factor()
+        expected = estimate.estimate(plan, factor)
+    _announce(plan, estimate.in_words(expected))
+    with _watching(plan, factor) as watch:
+        study = run_study(plan, watch)
+    _finish(study, out, expected, as_json)
+    if study.failed or not study.is_complete:
+        raise typer.Exit(1)
+
+
+def _rates(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise AdjoinError(f"--lambda-t is numbers, such as 1,5,20, not '{text}'") from None
+
+
+def _require_folder(folder: Path) -> None:
+    """Refuse, before anything is computed, a folder that cannot be written to."""
+    if folder.exists() and not folder.is_dir():
+        raise AdjoinError(f"'{folder}' is a file; name a folder")
+    where = folder if folder.is_dir() else folder.resolve().parent
+    try:
+        with tempfile.TemporaryFile(dir=where):
+            pass
+    except OSError as error:
+        reason = error.strerror or "it cannot be written to"
+        raise AdjoinError(f"cannot write to the folder '{folder}': {reason}") from None
+
+
+def _announce(plan: Plan, words: str) -> None:
+    setups = plan.setups + plan.official_setups
+    say(f"case {plan.case}: {len(setups)} setups × {plan.n_chains} chains; expected {words}")
+    for line in plan.shortened:
+        say(f"quick: {line}")
+
+
+@contextmanager
+def _watching(plan: Plan, factor: float) -> Iterator[Watcher]:
+    """One bar for it all on a terminal, a line per setup elsewhere."""
+    from adjoin.cases.estimate import setup_seconds
+
+    setups = plan.setups + plan.official_setups
+    weight = [setup_seconds(plan, setup, factor) for setup in setups]
+    if not sys.stderr.isatty():
+        yield _lines(len(setups))
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        BarColumn(bar_width=24),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}"),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=console(stderr=True), transient=True) as bars:
+        task = bars.add_task("", total=sum(weight), left="")
+
+        def watch(step: Step) -> None:
+            total = sum(weight)
+            done = sum(weight[: step.number]) + step.share * weight[step.number]
+            # As expected at first, and more and more as fast as it has been.
+            pace = 1.0 + ((bars.tasks[0].elapsed or 0.0) - done) / total
+            bars.update(
+                task,
+                completed=done,
+                description=f"{step.number + 1}/{len(setups)} {step.setup.label}",
+                left=f"{_clock(max(pace, 0.0) * (total - done))} left",
+            )
+
+        yield watch
+
+
+def _lines(n_setups: int) -> Watcher:
+    def watch(step: Step) -> None:
+        if step.row is not None:
+            said = step.row.error or f"{step.row.seconds:.2g} s per chain"
+            say(f"[{step.number + 1}/{n_setups}] {step.setup.label}: {said}")
+
+    return watch
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(max(round(seconds), 0), 60)
+    return f"{minutes}:{rest:02d}"
+
+
+def _finish(study: Study, out: Path | None, expected: dict[str, float], as_json: bool) -> None:
+    """Write, then show."""
+    with console(stderr=True).status("drawing the page …"):
+        from adjoin.cases.records import describe
+        from adjoin.cases.words import findings, warnings_of
+
+        written: dict[str, str] = {}
+        if out is not None:
+            from adjoin.cases.outputs import study_files, write_files
+
+            files = study_files(study, str(out))
+            write_files(out, files)
+            written = {file: str(out / file) for file in files}
+    for row in study.every_row:
+        for note in row.notes:
+            say(f"note: {row.setup.label}: {note}")
+    if as_json:
+        facts = describe(study)
+        facts["timing"]["expected_s"] = expected
+        print_json({**facts, "written": written})
+    else:
+        _print(study, findings(study), warnings_of(study))
+    if out is not None:
+        say(f"wrote {out / 'index.html'} and {len(written) - 1} more files")
+
+
+def _print(study: Study, found: list[Finding], warned: list[str]) -> None:
+    from rich.markup import escape
+
+    from adjoin.cases.tables import sheets
+    from adjoin.cases.words import title_of
+    from adjoin.report.sheet import print_sheet
+
+    screen = console()
+    screen.rule(f"[bold]{title_of(study.plan)}")
+    screen.print(f"[dim]{escape(study.benchmark.protocol)}[/dim]\n")
+    for text in warned:
+        screen.print(f"[yellow]![/yellow] {escape(text)}\n", soft_wrap=False)
+    for sheet in sheets(study):
+        if sheet.is_long:
+            where = "parameters.csv, with --out"
+            screen.print(f"[bold]{sheet.title}[/bold]\n{escape(sheet.note)}")
+            screen.print(f"{len(sheet.rows)} rows, in {where}\n")
+        else:
+            print_sheet(screen, sheet)
+    shade = {"good": "green", "caution": "yellow", "poor": "red"}
+    for finding in found:
+        screen.print(f"[{shade[finding.level]}]●[/] [bold]{escape(finding.short)}[/bold]")
+        if finding.reason:
+            screen.print(f"  [dim]{escape(finding.reason)}[/dim]", soft_wrap=False)
+    minutes, seconds = divmod(round(study.seconds), 60)
+    screen.print(f"\n[bold]time[/bold]  {minutes} min {seconds} s in all")
