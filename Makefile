@@ -52,6 +52,7 @@ bench-cases: install
 	$(BIN)/python benchmarks/osa_silverbox.py
 	$(BIN)/python benchmarks/abc_academic.py
 	$(BIN)/python benchmarks/abc_silverbox.py
+	$(BIN)/python benchmarks/waves.py osa abc
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build

@@ -26,6 +26,7 @@ from adjoin.cases.tables import duration, printed, sheets, table_rate
 from adjoin.cases.words import WHY, command_of, findings, title_of, warnings_of
 from adjoin.errors import AdjoinError
 from adjoin.files import write_whole
+from adjoin.report.case_markdown import make_case_markdown
 from adjoin.report.case_page import Card, CasePage, Drawing, Section, make_case_page, to_png
 from adjoin.report.plots import plot_response
 from adjoin.report.plots_case import (
@@ -219,6 +220,7 @@ def study_files(study: Study, out: str = "") -> dict[str, str | bytes]:
     for section in page.sections:
         for drawing in section.drawings:
             found[f"{drawing.name}.png"] = to_png(drawing)
+    found["index.md"] = make_case_markdown(page)
     found["case.json"] = json.dumps(describe(study), allow_nan=False, indent=1) + "\n"
     found["index.html"] = make_case_page(page)
     return found

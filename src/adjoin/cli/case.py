@@ -48,7 +48,8 @@ def case(
 ) -> None:
     """Run a case study of the paper again, its figures beside ours.
 
-    Says first how long it will take. With --out: index.html, CSV tables, pictures, case.json.
+    Says first how long it will take. With --out: a page (index.html and
+    index.md), CSV tables, pictures and case.json.
 
     [dim]Example:[/dim] adjoin case academic --objective osa --out academic
     """

@@ -19,7 +19,7 @@ from adjoin.report.page import Picture, _both, _environment
 from adjoin.report.sheet import Sheet
 from adjoin.report.style import PAPER, THEMES, WIDE
 
-_DPI = 200
+_DPI = 150
 
 
 class Card(NamedTuple):
