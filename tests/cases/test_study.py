@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from adjoin.cases.tables import sheets
 from adjoin.cases.words import command_of, findings, warnings_of
 from adjoin.signals import Dataset, Record
 
+ROOT = Path(__file__).parents[2]
 PLAN = Plan("academic", ("osa",), (5.0,), chains=2, n_jobs=1)
 
 
@@ -257,3 +259,28 @@ def test_waves_are_called_synthetic_and_held_against_the_white_box() -> None:
     assert [cells[2] for cells in constants.rows] == ["Cd' of u(k)*abs(u(k))", "Cm' of udot(k)"]
     assert others.rows[-1][1] == "synthetic waves, seed 0"
     assert {len(row) for row in others.rows} == {3}
+
+
+def test_a_free_run_case_has_its_tables_and_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With few samples: what comes of them does not matter here."""
+    plan = Plan("academic", ("abc",), (5.0,), chains=1, n_jobs=1)
+    short = tuple(replace(setup, samples=400) for setup in plan.setups)
+    monkeypatch.setattr(Plan, "setups", short)
+    found = run_study(replace(plan))
+    assert not found.failed
+    assert [row.setup.rule for row in found.rows] == ["paper", "default"]
+    scores, facts, parameters = sheets(found)
+    assert [row[0] for row in scores.rows] == ["free run, paper's rule", "free run, default rule"]
+    assert facts.rows[0][-1] == "0.71 h"
+    noise = [cells for cells in parameters.rows if cells[1] == "σ"]
+    assert [cells[4] for cells in noise] == ["–", "–"]  # implied by the tolerance: no interval
+    said = " ".join(finding.short for finding in findings(found))
+    assert "of 1 chains; the paper: 1 of 4" in said
+
+
+def test_what_the_documentation_shows_is_what_comes_out() -> None:
+    """The case that takes seconds; its page was made by the same command, a row per setup."""
+    page = (ROOT / "docs" / "cases" / "academic" / "index.md").read_text(encoding="utf-8")
+    found = run_study(Plan("academic", ("osa",)))
+    for row in sheets(found)[0].rows:
+        assert f"| {' | '.join(row)} |" in page

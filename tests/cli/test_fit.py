@@ -213,3 +213,30 @@ def test_demo_finds_the_truth() -> None:
     # sqrt(2/490) = 6 %, so 0.3 is more than four standard errors.
     score = facts["scores"]["test"]["free_run_nmse_percent_of_variance"]
     assert score == pytest.approx(1.0, abs=0.3)
+
+
+@pytest.mark.parametrize("objective", ["osa", "abc"])
+def test_a_grey_box_of_two_inputs_has_the_white_box_beside_it(
+    objective: str, tmp_path: Path
+) -> None:
+    train = datasets.waves(seed=0).train
+    data = _write(tmp_path / "waves.csv", u=train.u[:, 0], udot=train.u[:, 1], F=train.y)
+    grey = ("--initial", "u(k)*abs(u(k)) + udot(k)", "--initial-mode", "residual")
+    signals = ("--inputs", "u,udot", "--output", "F", "--objective", objective, "--max-lag", "2")
+    quick = ("--samples", "1000", "--chains", "2", "--seed", "0", "--validation", "0.3")
+    page = tmp_path / "waves.html"
+    done = run("fit", str(data), *grey, *signals, *quick, "--json", "--report", str(page))
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    white = facts["white_box"]
+    assert set(white["scores"]) == {"training", "validation"}
+    assert white["equation"].startswith("F(k) = 0.32")
+    kept = {term["term"]: term for term in facts["terms"]}
+    for term in ("u(k)*abs(u(k))", "udot(k)"):
+        assert kept[term]["inclusion"] == 1.0
+        assert kept[term]["sd"] < 1e-12
+    assert "white box" in page.read_text(encoding="utf-8")
+    shown = run("fit", str(data), *grey, *signals, *quick)
+    (line,) = (line for line in shown.stdout.splitlines() if line.startswith("white box"))
+    assert len(line) < 80  # rounded
+    assert "\n           validation: free run RMSE 0.16" in shown.stdout

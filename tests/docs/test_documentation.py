@@ -19,8 +19,14 @@ import adjoin
 from adjoin import Grammar
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+SHORTER = ("--quick", "--objective", "osa", "--lambda-t", "5", "--chains", "1")
+"""What is added to a case study, which may take many minutes: of an option the last one counts."""
+
+
+def _name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
 
 
 class Block(NamedTuple):
@@ -37,13 +43,13 @@ def _blocks(page: Path) -> list[Block]:
     ]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_every_block_has_a_language_that_is_checked(page: Path) -> None:
     known = {"python", "console", "tag", "text"}
     assert [block.line for block in _blocks(page) if block.language not in known] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_python_blocks(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     shared: dict[str, object] = {"__name__": "__main__"}
@@ -67,9 +73,9 @@ def _commands() -> list[tuple[str, str, str]]:
             if block.language == "console":
                 for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
                     command, _, output = part.partition("\n")
-                    found.append((page.name, command, output))
+                    found.append((_name(page), command, output))
         text = page.read_text(encoding="utf-8")
-        found += [(page.name, c, "") for c in re.findall(r"^\| `(adjoin [^`…]*)` \|", text, re.M)]
+        found += [(_name(page), c, "") for c in re.findall(r"^\| `(adjoin [^`…]*)` \|", text, re.M)]
     return found
 
 
@@ -91,7 +97,14 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("page", "command", "output"), _commands())
-def test_commands(page: str, command: str, output: str, workshop: Path, tmp_path: Path) -> None:
+def test_commands(
+    page: str,
+    command: str,
+    output: str,
+    workshop: Path,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> None:
     program, *arguments = shlex.split(command)
     if program == "make":
         # The tests run inside one of these; that the others exist is what can go wrong here.
@@ -101,13 +114,17 @@ def test_commands(page: str, command: str, output: str, workshop: Path, tmp_path
         return
     assert program == "adjoin", page
     shutil.copytree(workshop, tmp_path, dirs_exist_ok=True)
+    if arguments[0] == "case":
+        arguments += SHORTER
+    if "silverbox" in arguments:
+        arguments += ["--data", str(request.getfixturevalue("silverbox_folder"))]
     done = run(*arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     if output:
         assert doctest.OutputChecker().check_output(output, done.stdout, OPTIONS), done.stdout
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_grammar_blocks(page: Path) -> None:
     for block in _blocks(page):
         if block.language == "tag":
@@ -121,7 +138,7 @@ def test_example_grammars(file: Path) -> None:
     assert Grammar.from_text(Grammar.read(file).to_text()) == Grammar.read(file)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
         assert "://" in target or (page.parent / target).exists(), target

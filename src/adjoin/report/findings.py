@@ -130,10 +130,10 @@ def print_findings(console: Console, posterior: Posterior, facts: dict[str, Any]
     console.print(f"[bold]noise[/bold]      {_say_noise(posterior)}")
     for part, scores in facts["scores"].items():
         console.print(f"[bold]{part:11}[/bold]{_say_scores(scores)}")
-    if (known := facts["white_box"]) is not None:
-        console.print(f"[bold]white box[/bold]  {escape(known['equation'])}  (fixed terms alone)")
-        for part, scores in known["scores"].items():
-            console.print(f"  [bold]{part:9}[/bold]{_say_scores(scores)}")
+    if (known := posterior.white_box) is not None:
+        console.print(f"[bold]white box[/bold]  {escape(known.format(4))}  (fixed terms alone)")
+        for part, scores in facts["white_box"]["scores"].items():
+            console.print(f"           {part}: {_say_scores(scores)}")
     for line in _say_chains(facts):
         console.print(line)
     if ladders := facts["diagnostics"].get("ladder"):
