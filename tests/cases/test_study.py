@@ -284,3 +284,15 @@ def test_what_the_documentation_shows_is_what_comes_out() -> None:
     found = run_study(Plan("academic", ("osa",)))
     for row in sheets(found)[0].rows:
         assert f"| {' | '.join(row)} |" in page
+
+
+@pytest.mark.parametrize("height", [1e4, 1e80, np.inf, np.nan])
+def test_what_runs_away_has_no_score(height: float) -> None:
+    """One draw of a hundred that is about to diverge makes a mean like this."""
+    test = datasets.academic(0).test
+    run = test.y.copy()
+    run[-1] = height
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert studies._score(test, run, 10) == studies.Score(None, None)
+    run[-1] = 10.0 * test.y.std()
+    assert studies._score(test, run, 10).nmse > 1.0

@@ -22,7 +22,7 @@ from adjoin.cases.records import (
 )
 from adjoin.cases.setups import ABC, ACADEMIC, OBJECTIVES, SILVERBOX, WAVES
 from adjoin.cases.study import Row, Series, Study
-from adjoin.cases.tables import duration, printed, sheets, table_rate
+from adjoin.cases.tables import duration, error_sheets, printed, sheets, table_rate
 from adjoin.cases.words import WHY, command_of, findings, title_of, warnings_of
 from adjoin.errors import AdjoinError
 from adjoin.files import write_whole
@@ -47,13 +47,13 @@ _N_CLOSE = 200  # samples of a closer look
 
 def study_page(study: Study, out: str = "") -> CasePage:
     """What the page of a study shows; `out` is the folder in the command that makes it again."""
-    case, found = study.plan.case, sheets(study)
+    case, errors = study.plan.case, error_sheets(study)
     drawings = dict(_drawings(study))
     sections = [
-        Section("scores", "Errors", (), found[:2], drawings.get("bars", ())),
+        Section("scores", "Errors", (), errors, drawings.get("bars", ())),
         Section("predictions", "Predictions", _about_predictions(study), (), drawings["response"]),
     ]
-    for sheet in found[2:]:
+    for sheet in sheets(study)[len(errors) :]:
         name = sheet.title.split()[0].lower().strip("'")
         pictures = drawings.get("intervals", ()) if sheet.title == "Parameters" else ()
         sections.append(Section(name, sheet.title, (), [sheet], pictures))

@@ -34,7 +34,9 @@ def score_records(study: Study, rows: Iterable[Row]) -> list[dict[str, Any]]:
                 record[f"{name}_nmse_percent"] = score.nmse if score else None
                 record[f"{name}_rmse"] = score.rmse if score else None
                 record[f"paper_{name}_nmse_percent"] = getattr(theirs, name) if i == 0 else None
+            ahead = row.one_step if i == 0 else None
             record |= {
+                "selected_map_one_step_nmse_percent": ahead.nmse if ahead else None,
                 "paper_rmse_mv": theirs.rmse_mv if i == 0 else None,
                 "validation_rmse": row.validation,
                 "n_terms_median": row.n_terms,

@@ -31,6 +31,7 @@ from adjoin.workers import n_workers
 DRAWS = {WAVES: 400}
 """Realisations of the forward integration; of the other cases 100, as in the paper."""
 _N_DRAWS = 100
+_RUN_AWAY = 1e6  # percent: a run, or a draw in a mean of runs, that is on its way to infinity
 _OFFICIAL_TRAIN = 0.8  # of the official training part; the rest selects the chain
 
 
@@ -38,7 +39,7 @@ _OFFICIAL_TRAIN = 0.8  # of the official training part; the rest selects the cha
 class Score:
     """The error of a free run: NMSE in percent of the variance of the measured output, and RMSE.
 
-    None: it diverges.
+    None: it diverges, or is beyond a hundred standard deviations on its way there.
     """
 
     nmse: float | None
@@ -93,6 +94,9 @@ class Row:
     scores : dict
         By test set and predictor: `selected map`, `selected fwd`, `pooled map`, `pooled fwd`; the
         forward ones on the main test set only.
+    one_step : Score or None
+        Of the selected chain's MAP model on the main test set, one step ahead: how much it leans on
+        measured outputs.
     n_terms : float
         Median over the chains of their median number of terms.
     n_recovered, mass : int, float or None
@@ -119,6 +123,7 @@ class Row:
     n_chains: int = 0
     validation: float = math.nan
     scores: dict[str, dict[str, Score]] | None = None
+    one_step: Score | None = None
     n_terms: float = math.nan
     n_recovered: int | None = None
     mass: float | None = None
@@ -317,6 +322,7 @@ def _scored(setup: Setup, fitted: _Fitted, benchmark: Benchmark, draws: int) -> 
             scores[name]["pooled fwd"] = _score(test, pooled.mean, every.max_lag)
             series = Series(test.y, run, prediction, every.max_lag)
     assert series is not None
+    ahead = selected.map_model.predict(benchmark.test.u, benchmark.test.y)
     masses = list(_truth_masses(chains, benchmark))
     return Row(
         setup,
@@ -325,6 +331,7 @@ def _scored(setup: Setup, fitted: _Fitted, benchmark: Benchmark, draws: int) -> 
         n_chains=every.n_chains,
         validation=fitted.validation,
         scores=scores,
+        one_step=_score(benchmark.test, ahead, every.max_lag),
         n_terms=float(np.median([np.median(chain.draws.size) for chain in chains])),
         n_recovered=sum(is_mode for is_mode, _ in masses) if masses else None,
         mass=float(np.mean([mass for _, mass in masses])) if masses else None,
@@ -345,8 +352,8 @@ def _free_run(model: Model, test: Dataset, n_seed: int) -> Float1D:
 
 def _score(test: Dataset, run: Float1D, n_seed: int) -> Score:
     pair = test.y[n_seed:], run[n_seed:]
-    found = nmse(*pair), rmse(*pair)
-    return Score(*found) if math.isfinite(found[1]) else Score(None, None)
+    found = Score(nmse(*pair), rmse(*pair))
+    return found if found.nmse is not None and found.nmse < _RUN_AWAY else Score(None, None)
 
 
 def _within_three_sigma(series: Series) -> float:
