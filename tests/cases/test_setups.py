@@ -112,8 +112,10 @@ def test_durations_are_round(seconds: float, words: str) -> None:
         ({"objectives": ("mpo",)}, "there is no objective 'mpo'"),
         ({"objectives": ("osa", "osa")}, "every objective once"),
         ({"term_rates": ()}, "every λ_t once"),
-        ({"term_rates": (0.0,)}, "λ_t must be a positive number"),
-        ({"term_rates": (float("nan"),)}, "λ_t must be a positive number"),
+        ({"term_rates": (0.0,)}, "λ_t must be a number from 0.001 to 100"),
+        ({"term_rates": (5e-324,)}, "λ_t must be a number from 0.001 to 100"),
+        ({"term_rates": (1e9,)}, "λ_t must be a number from 0.001 to 100"),
+        ({"term_rates": (float("nan"),)}, "λ_t must be a number from 0.001 to 100"),
         ({"chains": 0}, "chains must be a whole number"),
         ({"seed": -1}, "seed must be"),
         ({"data": "x.csv"}, "simulates its data"),
@@ -122,3 +124,17 @@ def test_durations_are_round(seconds: float, words: str) -> None:
 def test_a_plan_that_means_nothing_is_refused(changes: dict, complaint: str) -> None:
     with pytest.raises(AdjoinError, match=complaint):
         Plan(**{"case": "academic", **changes})
+
+
+def test_a_quick_run_leaves_out_no_term_rate_that_was_asked_for() -> None:
+    assert {s.expected_terms for s in Plan("silverbox", ("abc",), is_quick=True).setups} == {20.0}
+    asked = Plan("silverbox", ("abc",), (1.0, 5.0), is_quick=True)
+    assert {s.expected_terms for s in asked.setups} == {1.0, 5.0}
+    assert not any("λ_t" in said for said in asked.shortened)
+
+
+def test_no_two_setups_are_called_the_same() -> None:
+    for case in CASES:
+        plan = Plan(case)
+        labels = [setup.label for setup in plan.setups + plan.official_setups]
+        assert len(set(labels)) == len(labels)

@@ -6,6 +6,7 @@ import csv
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.command import run
 
@@ -62,7 +63,7 @@ def test_missing_silverbox_data_are_bad_data(tmp_path: Path) -> None:
         ({"name": "tower"}, "there is no case 'tower'"),
         ({"objective": "mpo"}, "there is no objective 'mpo'"),
         ({"lambda_t": "1,many"}, "--lambda-t is numbers"),
-        ({"lambda_t": "-1"}, "λ_t must be a positive number"),
+        ({"lambda_t": "-1"}, "λ_t must be a number from 0.001 to 100"),
         ({"data": Path("x.csv")}, "simulates its data"),
     ],
 )
@@ -80,3 +81,25 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_runs(tmp_pat
     ):
         with pytest.raises(AdjoinError, match=complaint):
             case("no case is looked at yet", out=out)
+
+
+def test_what_cannot_be_written_is_shown_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "out" / "scores.csv").mkdir(parents=True)
+    done = run(*QUICK, "--out", str(tmp_path / "out"))
+    assert done.returncode == 2
+    assert "scores.csv" in done.stderr
+    assert "the true equation in 2 of 2 chains" in done.stdout
+
+
+def test_physics_that_data_cannot_tell_apart_is_refused_before_anything_runs(
+    tmp_path: Path,
+) -> None:
+    rng = np.random.default_rng(0)
+    u, force = rng.standard_normal((2, 300))
+    rows = np.column_stack([u, 2.0 * u * np.abs(u), force])
+    header = "velocity,acceleration,force"
+    np.savetxt(tmp_path / "own.csv", rows, delimiter=",", header=header, comments="")
+    done = run("case", "waves", "--objective", "osa", "--data", str(tmp_path / "own.csv"))
+    assert done.returncode == 2
+    assert "cannot be told apart" in done.stderr
+    assert "per chain" not in done.stderr

@@ -23,7 +23,7 @@ from adjoin.cases.records import (
 from adjoin.cases.setups import ABC, ACADEMIC, OBJECTIVES, SILVERBOX, WAVES
 from adjoin.cases.study import Row, Series, Study
 from adjoin.cases.tables import duration, error_sheets, printed, sheets, table_rate
-from adjoin.cases.words import WHY, command_of, findings, title_of, warnings_of
+from adjoin.cases.words import command_of, findings, title_of, warnings_of, why
 from adjoin.errors import AdjoinError
 from adjoin.files import write_whole
 from adjoin.report.case_markdown import make_case_markdown
@@ -47,7 +47,7 @@ _N_CLOSE = 200  # samples of a closer look
 
 def study_page(study: Study, out: str = "") -> CasePage:
     """What the page of a study shows; `out` is the folder in the command that makes it again."""
-    case, errors = study.plan.case, error_sheets(study)
+    errors = error_sheets(study)
     drawings = dict(_drawings(study))
     sections = [
         Section("scores", "Errors", (), errors, drawings.get("bars", ())),
@@ -57,7 +57,7 @@ def study_page(study: Study, out: str = "") -> CasePage:
         name = sheet.title.split()[0].lower().strip("'")
         pictures = drawings.get("intervals", ()) if sheet.title == "Parameters" else ()
         sections.append(Section(name, sheet.title, (), [sheet], pictures))
-    sections.append(Section("why", "Why figures differ", WHY[case]))
+    sections.append(Section("why", "Why figures differ", why(study.plan)))
     return CasePage(
         title_of(study.plan),
         f"Data: {study.benchmark.train.label}; {study.benchmark.protocol}. Every figure of ours has"

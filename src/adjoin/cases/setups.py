@@ -28,6 +28,8 @@ NEIGHBOURHOOD = 1e-2
 """β in raw volts that leads to the size and error that the paper reports; see `words`."""
 
 _N_CHAINS, _N_CHAINS_QUICK = 4, 2
+# Beyond, nothing is learned about the paper, and nobody could say how long it takes.
+_LEAST_RATE, _LARGEST_RATE = 1e-3, 100.0
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ class Setup:
         Of one core for one chain, on the machine where it was measured.
     number : int
         Of the paper's method, where they have numbers; else 0.
+    is_official : bool
+        Whether it is run under the official split of the Silverbox.
     """
 
     method: str
@@ -68,11 +72,13 @@ class Setup:
     n_train: int | None = None
     seconds: float = 0.0
     number: int = 0
+    is_official: bool = False
 
     @property
     def label(self) -> str:
         """The method and λ_t."""
-        return f"{self.method}, λ_t = {self.expected_terms:g}"
+        protocol = ", official split" if self.is_official else ""
+        return f"{self.method}, λ_t = {self.expected_terms:g}{protocol}"
 
     def identifier(
         self,
@@ -123,7 +129,7 @@ class _Variant:
             settings["prior"] = Prior(
                 expected_terms=term_rate, noise_scale=self.noise_scale, units=RAW
             )
-        distance = [abs(math.log(term_rate / known)) for known in TERM_RATES]
+        distance = [abs(math.log(term_rate) - math.log(known)) for known in TERM_RATES]
         seconds = self.seconds[distance.index(min(distance))]
         return Setup(
             self.method,
@@ -133,6 +139,7 @@ class _Variant:
             max_lag=size.max_lag,
             n_train=size.n_train,
             seconds=seconds * size.share,
+            is_official=self.is_official,
             **settings,
         )
 
@@ -244,8 +251,9 @@ class Plan:
                 known = " and ".join(OBJECTIVES)
                 raise AdjoinError(f"there is no objective '{name}'; there are {known}")
         for rate in self.term_rates:
-            if not (is_real(rate) and 0.0 < rate < math.inf):
-                raise AdjoinError(f"λ_t must be a positive number, not {rate!r}")
+            if not (is_real(rate) and _LEAST_RATE <= rate <= _LARGEST_RATE):
+                between = f"from {_LEAST_RATE:g} to {_LARGEST_RATE:g}"
+                raise AdjoinError(f"λ_t must be a number {between}, not {rate!r}")
         for values, what in ((self.objectives, "objective"), (self.term_rates, "λ_t")):
             if not values or len(set(values)) < len(values):
                 raise AdjoinError(f"name every {what} once, and at least one")
@@ -279,8 +287,13 @@ class Plan:
             for variant in _VARIANTS[self.case]
             if variant.objective in self.objectives and variant.is_official is is_official
             for size in [sizes[self.case, variant.objective]]
-            for rate in size.term_rates or self.term_rates
+            for rate in self._rates(size)
         )
+
+    def _rates(self, size: _Size) -> tuple[float, ...]:
+        """A quick run may leave some out, but none that were asked for."""
+        is_default = self.term_rates == TERM_RATES
+        return size.term_rates if is_default and size.term_rates else self.term_rates
 
     def benchmark(self) -> Benchmark:
         """The data of the case."""
@@ -303,7 +316,7 @@ class Plan:
                 found.append(f"{words}: {quick.samples:,} samples instead of {full.samples:,}")
             if quick.n_train is not None:
                 found.append(f"{words}: the first {quick.n_train:,} training samples only")
-            if quick.term_rates is not None:
-                rates = ", ".join(f"{rate:g}" for rate in quick.term_rates)
+            if self._rates(quick) != self.term_rates:
+                rates = ", ".join(f"{rate:g}" for rate in self._rates(quick))
                 found.append(f"{words}: λ_t = {rates} only")
         return tuple(found)

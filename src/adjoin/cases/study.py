@@ -59,8 +59,10 @@ class Parameter:
 
     @property
     def is_inside(self) -> bool | None:
-        """Whether the interval holds the truth."""
-        return None if self.truth is None else self.low <= self.truth <= self.high
+        """Whether the interval holds the truth; None without either."""
+        if self.truth is None or math.isnan(self.low):
+            return None
+        return self.low <= self.truth <= self.high
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +105,9 @@ class Row:
         Chains whose most frequent structure is the truth, and the mean mass of the truth.
     coverage, coverage_3_sigma : float
         Share of the main test set inside the 95 % band, and within three standard deviations.
-    diverged : float
-        Share of the selected chain's draws that diverged there.
+    diverged, pooled_diverged : float
+        Share of the draws that diverged there, of the selected chain and of all chains; the forward
+        scores and bands are of the others.
     power : float
         To which the likelihood was raised.
     equation : str
@@ -112,6 +115,8 @@ class Row:
     parameters : tuple of Parameter
         Given the true structure where that is known and was visited, else the MAP structure. With
         known physics learned jointly, its terms, whatever else is in.
+    is_given_truth : bool
+        Whether they are given the true structure.
     series : Series
     """
 
@@ -130,9 +135,11 @@ class Row:
     coverage: float = math.nan
     coverage_3_sigma: float = math.nan
     diverged: float = 0.0
+    pooled_diverged: float = 0.0
     power: float = 1.0
     equation: str = ""
     parameters: tuple[Parameter, ...] = ()
+    is_given_truth: bool = False
     series: Series | None = None
 
     def score(self, predictor: str = "selected map", test: str | None = None) -> Score:
@@ -212,6 +219,7 @@ def run_study(plan: Plan, watch: Watcher = lambda step: None) -> Study:
     begin = time.perf_counter()
     benchmark = plan.benchmark()
     official = _with_validation(silverbox(plan.data, "official")) if plan.official_setups else None
+    white = _white_box(benchmark)  # what it refuses would be refused by most setups, but later
     work: list[tuple[Setup, Benchmark]] = [(setup, benchmark) for setup in plan.setups]
     if official is not None:
         work += [(setup, official) for setup in plan.official_setups]
@@ -230,7 +238,7 @@ def run_study(plan: Plan, watch: Watcher = lambda step: None) -> Study:
         plan,
         benchmark,
         tuple(rows[:n_own]),
-        _white_box(benchmark),
+        white,
         official,
         tuple(rows[n_own:]),
         time.perf_counter() - begin,
@@ -261,7 +269,7 @@ def _run(plan: Plan, number: int, setup: Setup, benchmark: Benchmark, watch: Wat
     watch(Step(number, setup, 0.0))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warnings.simplefilter("ignore", DivergenceWarning)  # a missing score says it
+        warnings.simplefilter("ignore", DivergenceWarning)  # scores and shares of draws say it
         try:
             fitted = _fit(plan, setup, benchmark, observe)
             row = _scored(setup, fitted, benchmark, DRAWS.get(plan.case, _N_DRAWS))
@@ -321,6 +329,7 @@ def _scored(setup: Setup, fitted: _Fitted, benchmark: Benchmark, draws: int) -> 
             scores[name]["selected fwd"] = _score(test, prediction.mean, every.max_lag)
             scores[name]["pooled fwd"] = _score(test, pooled.mean, every.max_lag)
             series = Series(test.y, run, prediction, every.max_lag)
+            pooled_diverged = pooled.diverged
     assert series is not None
     ahead = selected.map_model.predict(benchmark.test.u, benchmark.test.y)
     masses = list(_truth_masses(chains, benchmark))
@@ -338,9 +347,11 @@ def _scored(setup: Setup, fitted: _Fitted, benchmark: Benchmark, draws: int) -> 
         coverage=series.prediction.coverage(series.measured),
         coverage_3_sigma=_within_three_sigma(series),
         diverged=series.prediction.diverged,
+        pooled_diverged=pooled_diverged,
         power=every.power,
         equation=selected.map_model.equation,
         parameters=tuple(_parameters(setup, selected, benchmark)),
+        is_given_truth=_has_visited_truth(selected, benchmark),
         series=series,
     )
 
@@ -352,7 +363,8 @@ def _free_run(model: Model, test: Dataset, n_seed: int) -> Float1D:
 
 def _score(test: Dataset, run: Float1D, n_seed: int) -> Score:
     pair = test.y[n_seed:], run[n_seed:]
-    found = Score(nmse(*pair), rmse(*pair))
+    with np.errstate(over="ignore", invalid="ignore"):  # that is said by the missing score
+        found = Score(nmse(*pair), rmse(*pair))
     return found if found.nmse is not None and found.nmse < _RUN_AWAY else Score(None, None)
 
 
@@ -379,17 +391,19 @@ def _parameters(setup: Setup, selected: Posterior, benchmark: Benchmark) -> Iter
     truth: dict[str, float] = dict(benchmark.constants)
     frame: Any = None
     if setup.initial_mode == "joint" and benchmark.initial is not None:
-        fixed = str(selected.grammar.alphabet.fixed).split(" + ")
-        frame = selected.terms[selected.terms["term"].isin(fixed)]
+        frame = selected.terms[selected.terms["term"].isin(_fixed_terms(selected))]
     elif benchmark.truth is not None:
         model = benchmark.truth
         truth = dict(zip(str(model.structure).split(" + "), model.theta, strict=True))
-        if (selected.structures["structure"] == str(model.structure)).any():
+        if _has_visited_truth(selected, benchmark):
             frame = selected.coefficients(model.structure)
     if frame is None:
         frame = selected.coefficients(0)
+    fixed = () if setup.initial_mode != "residual" else _fixed_terms(selected)
     for row in frame.to_dict("records"):
         mean, sd, low, high = (float(row[name]) for name in ("mean", "sd", "q025", "q975"))
+        if row["term"] in fixed:  # fitted before, and kept: there is no posterior
+            sd = low = high = math.nan
         yield Parameter(row["term"], mean, sd, low, high, truth.get(row["term"]))
     noise = selected.noise
     has_spread = setup.objective != ABC  # a free run has one that the tolerance implies
@@ -399,8 +413,18 @@ def _parameters(setup: Setup, selected: Posterior, benchmark: Benchmark) -> Iter
         float(noise["sd"]) if has_spread else math.nan,
         float(noise["q025"]) if has_spread else math.nan,
         float(noise["q975"]) if has_spread else math.nan,
-        benchmark.noise_sd,
+        # Where no model of the class is the truth, residuals hold more than the sensor's noise.
+        benchmark.noise_sd if benchmark.truth is not None else None,
     )
+
+
+def _fixed_terms(posterior: Posterior) -> list[str]:
+    return str(posterior.grammar.alphabet.fixed).split(" + ")
+
+
+def _has_visited_truth(posterior: Posterior, benchmark: Benchmark) -> bool:
+    truth = benchmark.truth
+    return truth is not None and str(truth.structure) in set(posterior.structures["structure"])
 
 
 def _white_box(benchmark: Benchmark) -> tuple[Model, Score] | None:

@@ -271,10 +271,14 @@ def _wave_parameters(study: Study) -> Sheet:
             rows.append(cells)
     note = (
         "Method 3, selected chain: the coefficients of Morison's terms, learned together with the"
-        " rest; how far the mean is from the truth, and whether the interval holds it. The meter is"
-        " off the axis, and lagged terms carry part of the same force: these are the best"
-        " coefficients beside those terms, not measurements of Cd' and Cm'."
+        " rest. Lagged terms carry part of the same force: these are the best coefficients beside"
+        " those terms, not measurements of Cd' and Cm'."
     )
+    if study.benchmark.constants:
+        note += (
+            " Off by: how far the mean is from the truth, which was the coefficient at the axis of"
+            " the cylinder, while the meter is before it."
+        )
     return Sheet("Cd' and Cm'", note, columns, rows)
 
 
@@ -351,11 +355,11 @@ def records_sheet(study: Study) -> Sheet | None:
         found = sorted(found, key=lambda item: item[2].value)
     unit = "RMSE, full arrow (mV)" if is_silverbox else "NMSE (%)"
     columns = [Column("method", is_text=True), Column("data", is_text=True), Column(unit)]
-    rows = [[result.method, where, number(result.value, 3)] for _, where, result in found]
-    note = (
-        "Of ours, for each objective the setup with the smallest validation error, chosen before"
-        " the test was scored."
-    )
+    rows = [
+        [result.method, where, number(result.value, 3) if result.value < math.inf else "diverges"]
+        for _, where, result in found
+    ]
+    note = "Of ours, for each objective the setup that validation alone chooses."
     if not is_silverbox:
         note += (
             " The others are of the real record, which is not public: theirs and ours are on"
@@ -396,7 +400,7 @@ def _interval(low: float | None, high: float | None) -> str:
 
 
 def _holds(found: Parameter) -> str:
-    if found.is_inside is None or math.isnan(found.low):
+    if found.is_inside is None:
         return NOTHING
     return "yes" if found.is_inside else "no"
 

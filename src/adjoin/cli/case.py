@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def case(
     name: Annotated[str, typer.Argument(metavar="NAME", help="academic, silverbox or waves.")],
     objective: Annotated[
-        str, typer.Option(help="osa (one step ahead), abc (free run), or both.")
+        str, typer.Option(help="osa (one step ahead), abc (free run), or osa,abc.")
     ] = "osa,abc",
     lambda_t: Annotated[
         str, typer.Option("--lambda-t", help="Terms expected a priori, one run for each.")
@@ -35,7 +35,10 @@ def case(
     seed: Annotated[int, typer.Option(min=0, help="Of chains and simulated data.")] = 0,
     data: Annotated[
         Path | None,
-        typer.Option(help="The Silverbox file or its folder; a record of your own waves."),
+        typer.Option(
+            help="The Silverbox file or its folder; a record of your own waves, with the columns"
+            " velocity, acceleration and force."
+        ),
     ] = None,
     jobs: Annotated[
         int | None, typer.Option(min=1, help=r"Chains at a time.  \[default: one per core]")
@@ -152,18 +155,22 @@ def _clock(seconds: float) -> str:
 
 
 def _finish(study: Study, out: Path | None, expected: dict[str, float], as_json: bool) -> None:
-    """Write, then show."""
+    """Write, then show; what cannot be written is shown all the same."""
+    written: dict[str, str] = {}
+    refused: AdjoinError | None = None
     with console(stderr=True).status("drawing the page …"):
         from adjoin.cases.records import describe
         from adjoin.cases.words import findings, warnings_of
 
-        written: dict[str, str] = {}
         if out is not None:
             from adjoin.cases.outputs import study_files, write_files
 
             files = study_files(study, str(out))
-            write_files(out, files)
-            written = {file: str(out / file) for file in files}
+            try:
+                write_files(out, files)
+                written = {file: str(out / file) for file in files}
+            except AdjoinError as error:
+                refused = error
     for row in study.every_row:
         for note in row.notes:
             say(f"note: {row.setup.label}: {note}")
@@ -173,6 +180,8 @@ def _finish(study: Study, out: Path | None, expected: dict[str, float], as_json:
         print_json({**facts, "written": written})
     else:
         _print(study, findings(study), warnings_of(study))
+    if refused is not None:
+        raise refused
     if out is not None:
         say(f"wrote {out / 'index.html'} and {len(written) - 1} more files")
 
