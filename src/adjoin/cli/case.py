@@ -141,9 +141,11 @@ def _watching(plan: Plan, factor: float) -> Iterator[Watcher]:
 
 
 def _lines(n_setups: int) -> Watcher:
+    from adjoin.cases.tables import duration
+
     def watch(step: Step) -> None:
         if step.row is not None:
-            said = step.row.error or f"{step.row.seconds:.2g} s per chain"
+            said = step.row.error or f"{duration(step.row.seconds)} per chain"
             say(f"[{step.number + 1}/{n_setups}] {step.setup.label}: {said}")
 
     return watch
