@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo test test-fast test-kernels lint format bench bench-cases clean
+.PHONY: install demo test test-fast test-kernels lint format bench bench-cases docs-cases clean
 
 install: $(STAMP)
 
@@ -53,6 +53,11 @@ bench-cases: install
 	$(BIN)/python benchmarks/abc_academic.py
 	$(BIN)/python benchmarks/abc_silverbox.py
 	$(BIN)/python benchmarks/waves.py osa abc
+
+# The pages in docs/cases, by full runs: half an hour on two cores.
+docs-cases: install
+	cd docs/cases && for case in academic waves silverbox; do \
+	  ../../$(BIN)/adjoin case $$case --out $$case || exit 1; done
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
