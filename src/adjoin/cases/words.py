@@ -14,7 +14,7 @@ import numpy as np
 from adjoin.cases import published
 from adjoin.cases.setups import ABC, ACADEMIC, OSA, SILVERBOX, WAVES, Plan
 from adjoin.cases.study import Row, Study
-from adjoin.cases.tables import printed, relative_to_white_box
+from adjoin.cases.tables import duration, printed, relative_to_white_box
 from adjoin.levels import CAUTION, GOOD, POOR
 from adjoin.report.case_page import Finding
 from adjoin.rounding import percent
@@ -373,7 +373,7 @@ def _speed(study: Study) -> Iterator[Finding]:
         median = float(np.median([seconds for seconds, _ in pairs]))
         yield Finding(
             GOOD,
-            f"{words}: {median:.2g} s per chain, {_rough(times)} times as fast as in the paper",
+            f"{words}: {duration(median)} per chain, {_rough(times)} times as fast as in the paper",
             "median over the setups, one core each; the paper does not name its machine",
         )
 
