@@ -177,6 +177,7 @@ _INTERRUPTED = """
 import os, signal
 from adjoin.cli import main
 from adjoin.engines.osa import OsaChain
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 advance, one_signal = OsaChain.advance, iter([signal.SIGINT])
 def advance_and_interrupt(chain, n_samples):
     advance(chain, n_samples)
