@@ -178,7 +178,14 @@ def test_records_are_plain_and_complete() -> None:
 def test_findings_say_what_was_found_and_what_the_paper_has() -> None:
     said = [finding.short for finding in findings(study())]
     assert "OSA, paper's prior: the true equation in 2 of 2 chains; the paper: 4 of 4" in said
-    assert "One step ahead: 6 of 6 intervals of 95 % hold the true coefficient" in said
+    for method in ("OSA, paper's prior", "OSA, default prior"):
+        assert f"{method}: 3 of 3 intervals of 95 % hold the true coefficient" in said
+    missed = replace(study().rows[0].parameters[0], truth=9.0)
+    rows = (replace(study().rows[0], parameters=(missed,)), study().rows[1])
+    levels = {f.short: f.level for f in findings(replace(study(), rows=rows))}
+    assert levels["OSA, paper's prior: 0 of 1 intervals of 95 % hold the true coefficient"] == (
+        "caution"
+    )
     assert {finding.level for finding in findings(study())} == {"good"}
     worse = tuple(replace(row, n_recovered=0) for row in study().rows)
     assert findings(replace(study(), rows=worse))[0].level == "poor"

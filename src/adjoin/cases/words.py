@@ -178,11 +178,11 @@ def _noise_floor(study: Study) -> float | None:
 
 def _intervals(study: Study) -> Iterator[Finding]:
     """Whether coefficients' intervals hold the truth, where the truth's structure was visited."""
-    for objective, words in ((OSA, "One step ahead"), (ABC, "Free run")):
+    for method in dict.fromkeys(row.setup.method for row in study.rows):
         inside = [
             found.is_inside
-            for row in _rows(study, objective)
-            if row.is_given_truth
+            for row in study.rows
+            if row.setup.method == method and row.is_given_truth
             for found in row.parameters
             if found.term != "noise" and found.is_inside is not None
         ]
@@ -192,7 +192,7 @@ def _intervals(study: Study) -> Iterator[Finding]:
         # The rows share their data, so that one coefficient off is off in all of them.
         level = GOOD if n_in >= (1.0 - _FEW_MISSES) * n_all else CAUTION
         yield Finding(
-            level, f"{words}: {n_in} of {n_all} intervals of 95 % hold the true coefficient"
+            level, f"{method}: {n_in} of {n_all} intervals of 95 % hold the true coefficient"
         )
 
 
