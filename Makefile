@@ -29,7 +29,7 @@ test-fast: install
 	$(BIN)/python -m pytest $(WORKERS) -m "not slow"
 
 test-kernels: install
-	$(BIN)/python -m pytest -q tests/kernels tests/model/test_model.py
+	$(BIN)/python -m pytest -q tests/kernels tests/test_model.py
 
 lint: install
 	$(BIN)/ruff check .

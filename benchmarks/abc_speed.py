@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 from adjoin import Grammar, Prior, datasets
-from adjoin.engines.abc import AbcEngine
+from adjoin.inference.engines.abc import AbcEngine
 from adjoin.kernels.state import (
     COMPLETE,
     FITS,

@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 from adjoin import Model, datasets
-from adjoin.prediction import BANDS, propagate
+from adjoin.results.prediction import BANDS, propagate
 
 N_DRAWS, N_SAMPLES, N_SEED = 100, 40_475, 50
 

@@ -13,7 +13,7 @@ import numpy as np
 from adjoin import Model, datasets
 from adjoin.kernels.simulate import run_recursion
 from adjoin.kernels.state import FREE_RUN
-from adjoin.simulation import lay_out_free_run
+from adjoin.modelling.simulation import lay_out_free_run
 
 N_SAMPLES = 40_475
 N_SEED = 50

@@ -20,9 +20,10 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"  # one core for all, before NumPy is lo
 import numpy as np
 
 from adjoin import AdjoinError, Grammar, Prior, datasets
-from adjoin.engines.osa import OsaChain, OsaEngine
-from adjoin.regression import design
-from adjoin.signals import Dataset, Scaling
+from adjoin.data.dataset import Dataset
+from adjoin.data.scaling import Scaling
+from adjoin.inference.engines.prediction import PredictionChain, PredictionEngine
+from adjoin.inference.problem import design
 
 _START = """
 import time
@@ -38,19 +39,21 @@ print(time.process_time(), time.perf_counter() - begin)
 _MEMORY = """
 import resource, sys
 from adjoin import Grammar, Prior, datasets
-from adjoin.engines.osa import OsaEngine
-from adjoin.signals import Scaling
+from adjoin.inference.engines.prediction import PredictionEngine
+from adjoin.data.scaling import Scaling
 train = datasets.silverbox().train
 scaling = Scaling.from_dataset(train, True, True)
 alphabet = Grammar.narx(max_lag=50).alphabet
-engine = OsaEngine(train, alphabet, thin=5, table_bytes=int(sys.argv[1]), scaling=scaling)
+engine = PredictionEngine(train, alphabet, thin=5, table_bytes=int(sys.argv[1]), scaling=scaling)
 chain = engine.start(0)
 chain.advance(int(sys.argv[2]))
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, chain.table_size / 2**20)
 """
 
 
-def time_chain(engine: OsaEngine, n_samples: int, n_times: int) -> tuple[float, OsaChain]:
+def time_chain(
+    engine: PredictionEngine, n_samples: int, n_times: int
+) -> tuple[float, PredictionChain]:
     """Seconds of CPU for a chain, the best of some, and the last chain."""
     best, chain = np.inf, engine.start(0)
     for _ in range(n_times):
@@ -61,7 +64,7 @@ def time_chain(engine: OsaEngine, n_samples: int, n_times: int) -> tuple[float, 
     return best, chain
 
 
-def time_plain(engine: OsaEngine, chain: OsaChain) -> float:
+def time_plain(engine: PredictionEngine, chain: PredictionChain) -> float:
     """Seconds of CPU to judge one proposal of the chain's size in plain NumPy."""
     keys = tuple(chain.state.key[: chain.n_terms].tolist())
     structure = engine.encoding.structure(keys)
@@ -77,7 +80,7 @@ def time_plain(engine: OsaEngine, chain: OsaChain) -> float:
     return best
 
 
-def report(name: str, engine: OsaEngine, n_samples: int, n_times: int = 3) -> None:
+def report(name: str, engine: PredictionEngine, n_samples: int, n_times: int = 3) -> None:
     """One row of the table."""
     engine.start(0).advance(1)
     seconds, chain = time_chain(engine, n_samples, n_times)
@@ -116,18 +119,24 @@ def main() -> None:
     )
     academic = datasets.academic(0).train
     for expected_terms in (1.0, 5.0, 20.0):
-        engine = OsaEngine(academic, Grammar.narx().alphabet, Prior.paper(expected_terms), thin=5)
+        engine = PredictionEngine(
+            academic, Grammar.narx().alphabet, Prior.paper(expected_terms), thin=5
+        )
         report(f"academic, paper prior, λ_t = {expected_terms:.0f}", engine, 30_000, 5)
     train = silverbox()
     if train is not None:
         alphabet = Grammar.narx(max_lag=50).alphabet
         prior = Prior(noise_scale=1e-2, units="raw")
         report(
-            "Silverbox, paper prior, β = 1e-2", OsaEngine(train, alphabet, prior, thin=5), 10_000
+            "Silverbox, paper prior, β = 1e-2",
+            PredictionEngine(train, alphabet, prior, thin=5),
+            10_000,
         )
         scaling = Scaling.from_dataset(train, True, True)
         report(
-            "Silverbox, default prior", OsaEngine(train, alphabet, thin=5, scaling=scaling), 10_000
+            "Silverbox, default prior",
+            PredictionEngine(train, alphabet, thin=5, scaling=scaling),
+            10_000,
         )
         print("\npeak memory of a Silverbox chain, default prior")
         for megabytes, n_samples in ((128, 10_000), (4, 10_000), (4, 40_000)):

@@ -9,14 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 import adjoin
-from adjoin.engines.osa import OsaEngine
-from adjoin.kernels import abc, functions, gram, osa, prior, simulate
+from adjoin.inference.engines.prediction import PredictionEngine
+from adjoin.kernels import abc, functions, gram, prior, simulate
+from adjoin.kernels import prediction as osa
 
 KERNELS = (
     simulate.run_recursion,
     simulate.predict_ahead,
     functions.fill_function,
-    osa.run_osa,
+    osa.run_prediction,
     abc.run_abc,
     abc.decide_all,
     gram.rehash,
@@ -40,7 +41,7 @@ def _run_chains() -> None:
     quick = {"samples": 300, "chains": 2, "seed": 0, "max_lag": 3, "progress": False}
     adjoin.Identifier(**quick).fit(u, y)
     narx = adjoin.Grammar.narx()
-    chain = OsaEngine(adjoin.Dataset.from_arrays(u[:, 0], y), narx.alphabet).start(0)
+    chain = PredictionEngine(adjoin.Dataset.from_arrays(u[:, 0], y), narx.alphabet).start(0)
     for _ in range(3):
         chain.advance(50)
         chain._make_room()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from adjoin.data.names import SignalNames
 from adjoin.grammar import Atom, Derivation, Grammar, Step, Structure
 from adjoin.grammar.tag import TAG
-from adjoin.signals import SignalNames
 
 FUNCTIONS = ("", "abs", "sin", "cos", "tanh", "sign", "exp", "sqrtabs")
 

@@ -9,39 +9,39 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from adjoin.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from adjoin import datasets as datasets
     from adjoin import distances as distances
     from adjoin import scores as scores
-    from adjoin.engines.ladder import Ladder as Ladder
+    from adjoin.data.dataset import Dataset as Dataset
+    from adjoin.data.readers import read_data as read_data
     from adjoin.errors import AdjoinError as AdjoinError
     from adjoin.errors import DivergenceWarning as DivergenceWarning
     from adjoin.grammar import Grammar as Grammar
     from adjoin.grammar import Structure as Structure
     from adjoin.identifier import Identifier as Identifier
+    from adjoin.inference.ladder import Ladder as Ladder
+    from adjoin.inference.prior import Prior as Prior
     from adjoin.model import Model as Model
     from adjoin.posterior import Posterior as Posterior
     from adjoin.posterior import load as load
-    from adjoin.prior import Prior as Prior
-    from adjoin.readers import read_data as read_data
     from adjoin.report.page import write_report as write_report
-    from adjoin.signals import Dataset as Dataset
 
 _HOME = {
     "AdjoinError": "adjoin.errors",
-    "Dataset": "adjoin.signals",
+    "Dataset": "adjoin.data.dataset",
     "DivergenceWarning": "adjoin.errors",
     "Grammar": "adjoin.grammar",
     "Identifier": "adjoin.identifier",
-    "Ladder": "adjoin.engines.ladder",
+    "Ladder": "adjoin.inference.ladder",
     "Model": "adjoin.model",
     "Posterior": "adjoin.posterior",
-    "Prior": "adjoin.prior",
+    "Prior": "adjoin.inference.prior",
     "Structure": "adjoin.grammar",
     "load": "adjoin.posterior",
-    "read_data": "adjoin.readers",
+    "read_data": "adjoin.data.readers",
     "write_report": "adjoin.report.page",
 }
 _MODULES = ("datasets", "distances", "scores")

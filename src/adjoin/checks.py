@@ -17,9 +17,14 @@ def is_real(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
+def is_count(value: object) -> bool:
+    """Whether a value is a whole number from 1 on; True is not."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) > 0
+
+
 def require_count(name: str, value: object) -> None:
     """Refuse what is not a whole number from 1 on."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+    if not is_count(value):
         raise AdjoinError(f"{name} must be a whole number from 1 on, not {value!r}")
 
 

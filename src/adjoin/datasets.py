@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from adjoin import waves as physics
+from adjoin.data import waves as physics
+from adjoin.data.dataset import Dataset, Record
+from adjoin.data.names import SignalNames
+from adjoin.data.readers import from_object, read_data
 from adjoin.errors import AdjoinError
 from adjoin.model import Model
-from adjoin.readers import from_object, read_data
-from adjoin.signals import Dataset, Record, SignalNames
 
 ACADEMIC_EQUATION = "y(k) = 0.5*u(k-1) - 0.3*u(k-5)^3 + 0.3*y(k-1)"
 
@@ -147,9 +148,9 @@ def waves(seed: int = 0) -> Benchmark:
     shedding, which leaks in where the flow U = u + iv is oblique. Morison's equation
     :math:`C_d' u|u| + C_m' \dot u` knows nothing of W, v and φ. The velocity u is measured with
     noise 1.228 m before the axis, and the acceleration ``udot`` is its central difference. Every
-    constant stands in `adjoin.waves`; they were chosen once, such that Morison's equation fitted by
-    least squares leaves 18 to 21 % of the variance of the test part for each seed from 0 to 9 (the
-    paper has 19.46 % on the real record).
+    constant stands in `adjoin.data.waves`; they were chosen once, such that Morison's equation fitted
+    by least squares leaves 18 to 21 % of the variance of the test part for each seed from 0 to 9
+    (the paper has 19.46 % on the real record).
 
     Parameters
     ----------

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adjoin.arrays import Float1D
 from adjoin.checks import require_count
-from adjoin.kernels.state import Float1D
 
 
 @dataclass(frozen=True)

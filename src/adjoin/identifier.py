@@ -14,28 +14,29 @@ from typing import Any, Self
 
 import numpy as np
 
-from adjoin.autocorrelation import integrated_time
 from adjoin.checks import is_real, require_count, require_seed
-from adjoin.engines.abc import AbcEngine, name_of
-from adjoin.engines.abc_chain import Distance
-from adjoin.engines.ladder import DEFAULT, PAPER, Ladder
-from adjoin.engines.osa import OsaEngine
+from adjoin.data.dataset import Dataset
+from adjoin.data.scaling import Scaling
 from adjoin.errors import AdjoinError
-from adjoin.estimator import Estimator
 from adjoin.grammar import Grammar, Structure
 from adjoin.grammar.parser import read_equation
-from adjoin.ladder_findings import stranded
+from adjoin.inference.autocorrelation import integrated_time
+from adjoin.inference.engines.abc import AbcEngine, name_of
+from adjoin.inference.engines.abc_chain import Distance
+from adjoin.inference.engines.prediction import PredictionEngine
+from adjoin.inference.estimator import Estimator
+from adjoin.inference.ladder import DEFAULT, PAPER, Ladder
+from adjoin.inference.moves import Moves
+from adjoin.inference.prior import STANDARD, Prior
+from adjoin.inference.problem import JOINT, RESIDUAL
+from adjoin.inference.progress import compiling, watching
+from adjoin.inference.runner import Observer, run_chains, warm_up
 from adjoin.model import Model
-from adjoin.moves import Moves
 from adjoin.posterior import Posterior
-from adjoin.prediction import measured_pair, run_against
-from adjoin.prior import STANDARD, Prior
-from adjoin.regression import JOINT, RESIDUAL
-from adjoin.report.progress import compiling, watching
-from adjoin.runner import Observer, run_chains, warm_up
+from adjoin.results.ladder_findings import stranded
+from adjoin.results.prediction import measured_pair, run_against
 from adjoin.scores import fit_index
-from adjoin.signals import Dataset, Scaling
-from adjoin.workers import n_workers
+from adjoin.threads import n_workers
 
 _MEGABYTE = 2**20
 _LEVEL = 3.0  # standard deviations: a mean beyond is an operating level, such as 300 K
@@ -112,7 +113,7 @@ class Identifier(Estimator):
         Most memory for the tables of inner products of all running chains together.
     progress : bool or callable, optional
         Whether to show progress bars; default: if standard error is a terminal. A callable gets a
-        `adjoin.runner.Snapshot` now and then from each chain.
+        `adjoin.inference.runner.Snapshot` now and then from each chain.
     checkpoint : None
         Reserved.
 
@@ -211,7 +212,7 @@ class Identifier(Estimator):
         with compiling(engine.kernel, self.progress):
             compile_s = warm_up(engine)
         seed = np.random.SeedSequence(self.seed)
-        if isinstance(engine, OsaEngine) and self.likelihood_power == "auto":
+        if isinstance(engine, PredictionEngine) and self.likelihood_power == "auto":
             power = self._estimate_power(engine, grammar, scaling, data, seed)
             engine = replace(engine, power=power)
         with watching(self.progress, self.chains, self.samples) as observer:
@@ -349,7 +350,7 @@ class Identifier(Estimator):
 
     def _engine(
         self, data: Dataset, grammar: Grammar, prior: Prior, scaling: Scaling
-    ) -> OsaEngine | AbcEngine:
+    ) -> PredictionEngine | AbcEngine:
         moves, thin = Moves.read(self.moves), int(self.thin)
         is_residual = self.initial_mode == RESIDUAL
         if is_residual and not len(grammar.alphabet.fixed):
@@ -371,7 +372,7 @@ class Identifier(Estimator):
                 is_residual,
             )
         power = 1.0 if self.likelihood_power == "auto" else float(self.likelihood_power)
-        return OsaEngine(
+        return PredictionEngine(
             data, grammar.alphabet, prior, moves, power, thin, table_bytes, scaling, is_residual
         )
 
@@ -393,7 +394,7 @@ class Identifier(Estimator):
 
     def _estimate_power(
         self,
-        engine: OsaEngine,
+        engine: PredictionEngine,
         grammar: Grammar,
         scaling: Scaling,
         data: Dataset,
@@ -414,7 +415,7 @@ class Identifier(Estimator):
         # Chains end at different models, whose residuals differ in what they leave unexplained.
         return 1.0 / float(np.mean([integrated_time(chain.residuals()) for chain in chains]))
 
-    def _settings(self, engine: OsaEngine | AbcEngine, grammar: Grammar) -> dict[str, Any]:
+    def _settings(self, engine: PredictionEngine | AbcEngine, grammar: Grammar) -> dict[str, Any]:
         """How the posterior was made, as plain values."""
         own: dict[str, Any] = {}
         if isinstance(engine, AbcEngine):

@@ -16,22 +16,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from adjoin.arrays import Float1D, Float2D
+from adjoin.data.gate import as_inputs, as_series
+from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError, DivergenceWarning
 from adjoin.grammar import Atom, Grammar, Structure, Term
 from adjoin.grammar.derivation import DerivedTree
-from adjoin.grammar.equation import (
-    equation_latex,
-    equation_sympy,
-    equation_text,
-    term_text,
-)
+from adjoin.grammar.equation import equation_latex, equation_sympy, equation_text, term_text
 from adjoin.grammar.parser import read_equation
 from adjoin.grammar.terms import powers
-from adjoin.kernels.state import Float1D, Float2D
-from adjoin.model_file import read_model, write_model
-from adjoin.python_code import python_code
-from adjoin.signals import SignalNames, as_inputs, as_series
-from adjoin.simulation import Run, free_run, predict
+from adjoin.modelling.model_file import read_model, write_model
+from adjoin.modelling.python_code import python_code
+from adjoin.modelling.simulation import Run, free_run, predict
 
 if TYPE_CHECKING:
     import sympy

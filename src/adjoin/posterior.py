@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adjoin.arrays import Float1D, Int1D
 from adjoin.checks import make_generator, require_count
-from adjoin.diagnose import diagnose
-from adjoin.draws import Draws, log_density
+from adjoin.data.dataset import Dataset
+from adjoin.data.gate import as_inputs
+from adjoin.data.scaling import Scaling
 from adjoin.errors import AdjoinError
 from adjoin.exchange.arviz_data import to_arviz
 from adjoin.exchange.latex_table import latex_table
@@ -26,10 +28,14 @@ from adjoin.grammar import Grammar, Structure
 from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.equation import term_text
 from adjoin.grammar.terms import exponents
-from adjoin.kernels.state import Float1D, Int1D
-from adjoin.mode import mode_of
+from adjoin.inference.prior import STANDARD, Prior
+from adjoin.inference.problem import RESIDUAL, white_box
+from adjoin.inference.traces import ChainTrace
 from adjoin.model import Model
-from adjoin.prediction import (
+from adjoin.results.diagnose import diagnose
+from adjoin.results.draws import Draws, log_density
+from adjoin.results.mode import mode_of
+from adjoin.results.prediction import (
     BANDS,
     Prediction,
     free_run_error,
@@ -39,11 +45,7 @@ from adjoin.prediction import (
     require_room,
     run_against,
 )
-from adjoin.prior import STANDARD, Prior
-from adjoin.regression import RESIDUAL, white_box
-from adjoin.residual_tests import MAX_LAG, ResidualTest, residual_tests
-from adjoin.signals import Dataset, Scaling, as_inputs
-from adjoin.traces import ChainTrace
+from adjoin.results.residual_tests import MAX_LAG, ResidualTest, residual_tests
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from adjoin.arrays import Float1D
 from adjoin.errors import AdjoinError
-from adjoin.kernels.state import Float1D
 
 
 def rmse(measured: ArrayLike, predicted: ArrayLike) -> float:

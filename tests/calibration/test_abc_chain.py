@@ -18,12 +18,12 @@ import pytest
 from tests.calibration.test_abc_validity import mean_absolute_error
 
 from adjoin import AdjoinError, Dataset, Grammar
-from adjoin.engines.abc import AbcEngine
-from adjoin.engines.abc_chain import AbcChain
-from adjoin.engines.ladder import Ladder
+from adjoin.inference.engines.abc import AbcEngine
+from adjoin.inference.engines.abc_chain import AbcChain
+from adjoin.inference.ladder import Ladder
+from adjoin.inference.prior import Prior
+from adjoin.inference.traces import ChainTrace
 from adjoin.kernels.state import FITS
-from adjoin.prior import Prior
-from adjoin.traces import ChainTrace
 
 ROOT = Path(__file__).parents[2]
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"

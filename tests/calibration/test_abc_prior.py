@@ -17,9 +17,9 @@ from tests.calibration.test_abc_validity import GREY, NINE, Problem, Run, mean_a
 from tests.calibration.test_prior_recovery import LONG, UNEVEN, t_limit, t_values
 
 from adjoin import Dataset, Grammar
-from adjoin.engines.abc import AbcEngine
-from adjoin.engines.ladder import Ladder
-from adjoin.prior import Prior
+from adjoin.inference.engines.abc import AbcEngine
+from adjoin.inference.ladder import Ladder
+from adjoin.inference.prior import Prior
 
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 

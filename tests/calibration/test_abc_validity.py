@@ -22,12 +22,13 @@ from tests.calibration.test_prior_recovery import UNEVEN, t_limit
 from tests.naive.prior import Term, TermPrior
 
 from adjoin import Dataset, Grammar
-from adjoin.engines.abc import AbcEngine
-from adjoin.engines.ladder import Ladder
-from adjoin.moves import Moves
-from adjoin.prior import Prior
-from adjoin.signals import Record, Scaling
-from adjoin.traces import ChainTrace
+from adjoin.data.dataset import Record
+from adjoin.data.scaling import Scaling
+from adjoin.inference.engines.abc import AbcEngine
+from adjoin.inference.ladder import Ladder
+from adjoin.inference.moves import Moves
+from adjoin.inference.prior import Prior
+from adjoin.inference.traces import ChainTrace
 
 pytestmark = [
     pytest.mark.slow,

@@ -11,23 +11,23 @@ import numpy as np
 import pytest
 
 from adjoin import Dataset, Grammar
-from adjoin.engines.osa import OsaChain, OsaEngine
-from adjoin.prior import Prior
-from adjoin.traces import ChainTrace
+from adjoin.inference.engines.prediction import PredictionChain, PredictionEngine
+from adjoin.inference.prior import Prior
+from adjoin.inference.traces import ChainTrace
 
 ROOT = Path(__file__).parents[2]
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 N_SAMPLES = 30_000 if IS_COMPILED else 400
 
 
-def make_engine(thin: int = 1) -> OsaEngine:
+def make_engine(thin: int = 1) -> PredictionEngine:
     """Two records, two inputs, fixed terms, a hyperprior: nothing is left at its simplest."""
     rng = np.random.default_rng(12)
     inputs = [rng.standard_normal((n, 2)) for n in (50, 35)]
     outputs = [0.5 * np.roll(u[:, 0], 1) + 0.3 * u[:, 1] ** 2 for u in inputs]
     outputs = [y + rng.standard_normal(len(y)) for y in outputs]
     grammar = Grammar.narx(inputs=("u", "v"), functions=("abs",), max_lag=3, max_degree=3)
-    return OsaEngine(
+    return PredictionEngine(
         Dataset.from_arrays(inputs, outputs, names=("u", "v", "y")),
         grammar.with_initial("u(k-1)").alphabet,
         Prior(coefficient_shape=2.0, coefficient_scale=1.0, expected_terms=8.0),
@@ -46,7 +46,7 @@ def rows(*traces: ChainTrace) -> dict[str, bytes]:
     return found
 
 
-def same_state(left: OsaChain, right: OsaChain) -> bool:
+def same_state(left: PredictionChain, right: PredictionChain) -> bool:
     one, other = left.pack(), right.pack()
     n = left.n_terms
     assert one.keys() == other.keys()
@@ -59,7 +59,7 @@ def same_state(left: OsaChain, right: OsaChain) -> bool:
 
 
 @pytest.fixture(scope="module")
-def whole() -> tuple[OsaChain, ChainTrace]:
+def whole() -> tuple[PredictionChain, ChainTrace]:
     chain = make_engine().start(5)
     chain.advance(N_SAMPLES)
     return chain, chain.finish()
@@ -67,7 +67,7 @@ def whole() -> tuple[OsaChain, ChainTrace]:
 
 @pytest.mark.parametrize("first", [1, 13, 4096, 4097])
 def test_blocks_of_any_size_give_the_same_chain(
-    first: int, whole: tuple[OsaChain, ChainTrace]
+    first: int, whole: tuple[PredictionChain, ChainTrace]
 ) -> None:
     chain, done, size = make_engine().start(5), 0, first
     while done < N_SAMPLES:
@@ -169,7 +169,7 @@ def test_a_trace_may_end_between_two_records(n_samples: int) -> None:
     grammar = Grammar.arx(max_lag=1)
     rng = np.random.default_rng(0)
     data = Dataset.from_arrays(rng.standard_normal(20), rng.standard_normal(20))
-    chain = OsaEngine(data, grammar.alphabet, thin=50).start(0)
+    chain = PredictionEngine(data, grammar.alphabet, thin=50).start(0)
     chain.advance(n_samples if IS_COMPILED else min(n_samples, 40))
     trace = chain.finish()
     assert len(trace.noise) == trace.n_samples // 50

@@ -20,13 +20,13 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import logsumexp
-from tests.naive.osa import Columns
+from tests.naive.prediction import Columns
 from tests.naive.prior import Term, TermPrior
 
 from adjoin import Dataset, Grammar
-from adjoin.engines.osa import OsaEngine
-from adjoin.moves import Moves
-from adjoin.prior import Prior
+from adjoin.inference.engines.prediction import PredictionEngine
+from adjoin.inference.moves import Moves
+from adjoin.inference.prior import Prior
 
 pytestmark = [
     pytest.mark.slow,
@@ -131,7 +131,9 @@ class Problem:
 
     def batches(self) -> Moments:
         """The same per batch of a run, stacked: mass, σ² and θ summed over each structure."""
-        engine = OsaEngine(self.data, self.grammar.alphabet, self.prior, self.moves, self.power)
+        engine = PredictionEngine(
+            self.data, self.grammar.alphabet, self.prior, self.moves, self.power
+        )
         key = [engine.encoding.key(self.law.decode(t)) for t in self.terms]
         column = {k: j for j, k in enumerate(key)}
         place = {frozenset(subset): i for i, subset in enumerate(self.subsets)}

@@ -17,10 +17,10 @@ import pytest
 from scipy import stats
 
 from adjoin import Dataset, Grammar, Model
-from adjoin.engines.osa import OsaEngine
 from adjoin.grammar import Structure
-from adjoin.prior import Prior
-from adjoin.traces import ChainTrace
+from adjoin.inference.engines.prediction import PredictionEngine
+from adjoin.inference.prior import Prior
+from adjoin.inference.traces import ChainTrace
 
 pytestmark = [
     pytest.mark.slow,
@@ -100,7 +100,7 @@ def _truth(case: Case, model: Model, data: Dataset) -> dict[str, float]:
     return found
 
 
-def _draws(case: Case, trace: ChainTrace, engine: OsaEngine) -> dict[str, np.ndarray]:
+def _draws(case: Case, trace: ChainTrace, engine: PredictionEngine) -> dict[str, np.ndarray]:
     number = np.repeat(np.arange(len(trace.structure)), np.diff(trace.offset))
     found = {
         "noise": trace.noise,
@@ -123,7 +123,7 @@ def _draws(case: Case, trace: ChainTrace, engine: OsaEngine) -> dict[str, np.nda
 def _ranks(case: Case, model: Model, number: int) -> dict[str, int]:
     rng = np.random.default_rng([77, number])
     data = _simulate(case, model, rng)
-    engine = OsaEngine(data, case.grammar.alphabet, case.prior, thin=THIN)
+    engine = PredictionEngine(data, case.grammar.alphabet, case.prior, thin=THIN)
     chain = engine.start(number)
     chain.advance(THIN * (BURN_IN + N_DRAWS))
     truth, draws = _truth(case, model, data), _draws(case, chain.finish(), engine)

@@ -20,7 +20,7 @@ from adjoin.cases.setups import Plan
 from adjoin.cases.study import Row, Study, run_study
 from adjoin.cases.tables import sheets
 from adjoin.cases.words import command_of, findings, warnings_of
-from adjoin.signals import Dataset, Record
+from adjoin.data.dataset import Dataset, Record
 
 ROOT = Path(__file__).parents[2]
 PLAN = Plan("academic", ("osa",), (5.0,), chains=2, n_jobs=1)

@@ -176,14 +176,14 @@ def test_a_missing_file_is_bad_data(tmp_path: Path) -> None:
 _INTERRUPTED = """
 import os, signal
 from adjoin.cli import main
-from adjoin.engines.osa import OsaChain
+from adjoin.inference.engines.prediction import PredictionChain
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
-advance, one_signal = OsaChain.advance, iter([signal.SIGINT])
+advance, one_signal = PredictionChain.advance, iter([signal.SIGINT])
 def advance_and_interrupt(chain, n_samples):
     advance(chain, n_samples)
     if chain.n_samples > 100_000:
         os.kill(os.getpid(), next(one_signal, 0))
-OsaChain.advance = advance_and_interrupt
+PredictionChain.advance = advance_and_interrupt
 main()
 """
 

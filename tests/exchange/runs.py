@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.identify.systems import by_hand, quick, simulated
+from tests.systems import by_hand, quick, simulated
 
 from adjoin import Dataset, Grammar, Posterior
+from adjoin.data.names import SignalNames
+from adjoin.data.scaling import Scaling
 from adjoin.exchange.run_file import read_run
-from adjoin.signals import Scaling, SignalNames
-from adjoin.traces import LadderTrace
+from adjoin.inference.traces import LadderTrace
 
 
 def load(path: Path) -> Posterior:

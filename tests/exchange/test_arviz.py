@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 from scipy import stats
 from tests.exchange.runs import quick_free_run, vars_of
-from tests.identify.systems import LINEAR, by_hand, quick, simulated
+from tests.systems import LINEAR, by_hand, quick, simulated
 
 from adjoin import AdjoinError, Dataset, Grammar, Identifier, Model, Posterior, Prior, Structure
+from adjoin.data.scaling import Scaling
 from adjoin.errors import DivergenceWarning
 from adjoin.exchange import arviz_data
 from adjoin.exchange.arviz_data import import_arviz, to_arviz
-from adjoin.signals import Scaling
-from adjoin.traces import ChainTrace, LadderTrace
+from adjoin.inference.traces import ChainTrace, LadderTrace
 
 
 @pytest.fixture(scope="module")
@@ -311,7 +311,7 @@ def test_the_daily_notice_of_arviz_does_not_reach_the_user(tmp_path: Path) -> No
 
 
 def test_diagnostics_are_those_of_arviz_on_the_export(posterior: Posterior) -> None:
-    from adjoin.diagnose import convergence
+    from adjoin.results.diagnose import convergence
 
     arviz, exported = import_arviz(), to_arviz(posterior)
     draws, statistics = dataset(exported, "posterior"), dataset(exported, "sample_stats")

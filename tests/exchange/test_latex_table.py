@@ -6,12 +6,12 @@ import re
 
 import numpy as np
 import pytest
-from tests.identify.systems import by_hand, quick, simulated
+from tests.systems import by_hand, quick, simulated
 
 from adjoin import AdjoinError, Dataset, Grammar, Posterior
+from adjoin.data.scaling import Scaling
 from adjoin.exchange.latex_table import latex_table
-from adjoin.rounding import rounded
-from adjoin.signals import Scaling
+from adjoin.text import rounded
 
 
 def posterior_of(names: tuple[str, str, str] = ("u", "v", "y"), label: str = "") -> Posterior:

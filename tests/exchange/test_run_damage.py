@@ -75,7 +75,7 @@ def test_netcdf_files_of_other_programs_are_told_from_damaged_runs(tmp_path: Pat
 
 
 def test_an_arviz_file_is_called_another_programs(tmp_path: Path) -> None:
-    from tests.identify.systems import quick, simulated
+    from tests.systems import quick, simulated
 
     posterior = quick(samples=200).fit(*simulated(n=60)).posterior_
     posterior.to_arviz().to_netcdf(tmp_path / "other.nc", engine="h5netcdf")

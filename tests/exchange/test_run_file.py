@@ -21,12 +21,12 @@ from tests.exchange.runs import (
     small,
     vars_of,
 )
-from tests.identify.systems import by_hand, quick, simulated
+from tests.systems import by_hand, quick, simulated
 
 from adjoin import AdjoinError, Dataset, Grammar, Posterior
 from adjoin.exchange import run_file
 from adjoin.exchange.run_file import SavedRun, read_run, write_run
-from adjoin.traces import ChainTrace
+from adjoin.inference.traces import ChainTrace
 
 
 def one_chain() -> Posterior:

@@ -11,8 +11,8 @@ from tests.naive.simulate import FUNCTIONS
 from tests.strategies import structures
 
 from adjoin import AdjoinError, Model, Structure
+from adjoin.data.names import SignalNames
 from adjoin.grammar.parser import read_equation
-from adjoin.signals import SignalNames
 
 ACADEMIC = "y(k) = 0.5*u(k-1) - 0.3*u(k-5)^3 + 0.3*y(k-1)"
 

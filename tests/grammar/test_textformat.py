@@ -9,8 +9,8 @@ from hypothesis import given
 from tests.strategies import grammars
 
 from adjoin import AdjoinError, Grammar
+from adjoin.data.names import SignalNames
 from adjoin.grammar import TAG, Tree
-from adjoin.signals import SignalNames
 
 
 @given(grammars())

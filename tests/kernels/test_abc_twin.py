@@ -12,13 +12,13 @@ from tests.naive.abc import Sample, Twin
 from tests.naive.fits import HOPELESS
 
 from adjoin import Dataset, Grammar, Structure
-from adjoin.engines.abc import AbcChain, AbcEngine
-from adjoin.engines.ladder import Ladder
-from adjoin.engines.workspace import write_terms
+from adjoin.inference.engines.abc import AbcChain, AbcEngine
+from adjoin.inference.engines.workspace import write_terms
+from adjoin.inference.ladder import Ladder
+from adjoin.inference.moves import Moves
+from adjoin.inference.prior import Prior
 from adjoin.kernels import abc, state
 from adjoin.kernels.state import ANNEAL, DESCEND, POLISH, PROPOSE, RECORD
-from adjoin.moves import Moves
-from adjoin.prior import Prior
 
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 

@@ -15,10 +15,13 @@ from tests.naive.fits import HOPELESS, Fit, Fitting, FreeRuns
 from tests.naive.prior import TermPrior
 
 from adjoin import Dataset, Grammar, Model, Structure
-from adjoin.engines.abc import AbcEngine
-from adjoin.engines.ladder import Ladder
-from adjoin.engines.workspace import make_chain, make_table, write_terms
+from adjoin.data.scaling import Scaling
 from adjoin.grammar.terms import Term
+from adjoin.inference.engines.abc import AbcEngine
+from adjoin.inference.engines.workspace import make_chain, make_table, write_terms
+from adjoin.inference.ladder import Ladder
+from adjoin.inference.prior import Prior
+from adjoin.inference.problem import design
 from adjoin.kernels.fits import (
     add_fit,
     draw_inside,
@@ -32,9 +35,6 @@ from adjoin.kernels.free_run import assemble, free_run_error
 from adjoin.kernels.sensitivity import linearise
 from adjoin.kernels.simulate import BLOCK
 from adjoin.kernels.state import Chain, FitWork
-from adjoin.prior import Prior
-from adjoin.regression import design
-from adjoin.signals import Scaling
 
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 COEFFICIENT = 1.0

@@ -14,14 +14,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from adjoin import Dataset, DivergenceWarning, Grammar, Model, Structure
-from adjoin.engines.abc import AbcEngine
-from adjoin.engines.ladder import Ladder
-from adjoin.engines.workspace import write_terms
+from adjoin.data.scaling import Scaling
 from adjoin.grammar.terms import Term, exponents
+from adjoin.inference.engines.abc import AbcEngine
+from adjoin.inference.engines.workspace import write_terms
+from adjoin.inference.ladder import Ladder
 from adjoin.kernels.free_run import FIRST_BLOCK, assemble, feeds_back, free_run_error
 from adjoin.kernels.simulate import BLOCK
 from adjoin.kernels.state import FitWork
-from adjoin.signals import Scaling
 
 FUNCTIONS = ("abs", "sin", "cos", "tanh", "sign", "exp", "sqrtabs")
 NARX = Grammar.narx(inputs=("u", "v"), functions=FUNCTIONS, max_lag=3, max_degree=4)

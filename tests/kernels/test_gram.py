@@ -9,19 +9,20 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
-from tests.naive.osa import Columns
+from tests.naive.prediction import Columns
 from tests.naive.prior import TermPrior
 
 from adjoin import AdjoinError, Dataset, Grammar
-from adjoin.engines import osa, workspace
-from adjoin.engines.osa import OsaEngine
 from adjoin.grammar.encoding import Encoding
+from adjoin.inference.engines import prediction as osa
+from adjoin.inference.engines import workspace
+from adjoin.inference.engines.prediction import PredictionEngine
+from adjoin.inference.moves import Moves
+from adjoin.inference.prior import Prior
+from adjoin.inference.problem import lay_out
+from adjoin.inference.traces import ChainTrace
 from adjoin.kernels.gram import ROWS, fill_column, place_term, take_slot
 from adjoin.kernels.state import GramTable, Regression
-from adjoin.moves import Moves
-from adjoin.prior import Prior
-from adjoin.regression import lay_out
-from adjoin.traces import ChainTrace
 
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 LENGTHS = (2 * ROWS + 9, 30, 11, ROWS + 5) if IS_COMPILED else (45, 30, 11)
@@ -139,7 +140,7 @@ def test_a_small_table_gives_the_same_chain(hyper: bool, monkeypatch: pytest.Mon
     n_samples = 40_000 if IS_COMPILED else 1200
     data, traces, sizes = _records((60, 40), n_inputs=2), [], []
     for table_bytes in (0, 8 * 200**2, 2**27):
-        engine = OsaEngine(data, WIDE.alphabet, prior, table_bytes=table_bytes)
+        engine = PredictionEngine(data, WIDE.alphabet, prior, table_bytes=table_bytes)
         chain, largest = engine.start(4), 0
         smallest_table = 8 * (2 * engine.capacity + 2) ** 2
         done = 0
@@ -163,7 +164,7 @@ def test_a_small_table_gives_the_same_chain(hyper: bool, monkeypatch: pytest.Mon
 
 def test_a_crowded_structure_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(osa, "MAX_TERMS", 3)
-    chain = OsaEngine(_records((50,), 2), WIDE.alphabet, RESTLESS).start(0)
+    chain = PredictionEngine(_records((50,), 2), WIDE.alphabet, RESTLESS).start(0)
     chain.advance(3000 if IS_COMPILED else 300)
     trace = chain.finish()
     assert trace.trouble[2] > 0
@@ -174,7 +175,7 @@ def test_a_crowded_structure_is_counted(monkeypatch: pytest.MonkeyPatch) -> None
 def _run(data: Dataset, grammar: Grammar, seed: int = 0, n: int = 4000, **options: Any):
     n = n if IS_COMPILED else n // 20
     with np.errstate(all="ignore"):  # uncompiled, NumPy scalars warn where kernels give infinities
-        chain = OsaEngine(data, grammar.alphabet, **options).start(seed)
+        chain = PredictionEngine(data, grammar.alphabet, **options).start(seed)
         chain.advance(n)
     trace = chain.finish()
     _assert_finite(trace)

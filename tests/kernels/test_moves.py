@@ -10,19 +10,19 @@ import numba
 import numpy as np
 import pytest
 from scipy import stats
-from tests.naive.osa import INVERSE, Change
-from tests.naive.osa import Moves as PlainMoves
+from tests.naive.prediction import INVERSE, Change
+from tests.naive.prediction import Moves as PlainMoves
 from tests.naive.prior import Term, TermPrior
 
 from adjoin import Dataset, Grammar
-from adjoin.engines.osa import OsaChain, OsaEngine
 from adjoin.grammar.encoding import Encoding
+from adjoin.inference.engines.prediction import PredictionChain, PredictionEngine
+from adjoin.inference.moves import Moves
+from adjoin.inference.prior import Prior
 from adjoin.kernels.moves import propose
 from adjoin.kernels.prior import extension_weights, reduction_weights, term_priors
 from adjoin.kernels.state import APPEND, IMPOSSIBLE, REMOVE, REPLACE
 from adjoin.kernels.terms import term_key
-from adjoin.moves import Moves
-from adjoin.prior import Prior
 
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 N_STATES = 20 if IS_COMPILED else 3
@@ -118,12 +118,12 @@ class Bench:
         inputs = alphabet.names.inputs
         u = np.zeros((20, len(inputs))) if inputs else None
         data = Dataset.from_arrays(u, np.zeros(20), names=(*inputs, "y"))
-        self.engine = OsaEngine(data, alphabet, prior=PRIORS[prior], moves=moves, power=0.0)
+        self.engine = PredictionEngine(data, alphabet, prior=PRIORS[prior], moves=moves, power=0.0)
         self.encoding: Encoding = self.engine.encoding
         self.law = TermPrior(alphabet, PRIORS[prior])
         self.plain = PlainMoves(self.law, moves.probabilities)
         self.possible = [term for term in self.law.terms if self.law.density(term) > 0.0]
-        self.chain: OsaChain = self.engine.start(0)
+        self.chain: PredictionChain = self.engine.start(0)
         assert tuple(self.law.atoms) == self.encoding.atoms
 
     def key(self, term: Term) -> int:

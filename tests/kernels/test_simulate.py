@@ -9,10 +9,10 @@ from tests.naive import simulate as naive
 from tests.strategies import structures
 
 from adjoin import Model
+from adjoin.data.names import SignalNames
 from adjoin.grammar import Structure
 from adjoin.kernels.simulate import BLOCK
-from adjoin.signals import SignalNames
-from adjoin.simulation import free_run, predict
+from adjoin.modelling.simulation import free_run, predict
 
 NAMES = SignalNames(("u", "v"), "y")
 LENGTHS = (2 * BLOCK + 37, 40)

@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 from tests.naive.fits import HOPELESS, Fit, Fitting, FreeRuns
-from tests.naive.osa import Change, Moves
+from tests.naive.prediction import Change, Moves
 from tests.naive.prior import Term, TermPrior, draw_categorical
 
 from adjoin import Dataset
-from adjoin import moves as product
 from adjoin.grammar import Alphabet
-from adjoin.prior import Prior
+from adjoin.inference import moves as product
+from adjoin.inference.prior import Prior
 
 
 @dataclass

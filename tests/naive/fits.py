@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.linalg import solve_triangular
 from tests.naive import simulate
-from tests.naive.osa import Columns
+from tests.naive.prediction import Columns
 from tests.naive.prior import Term, TermPrior
 
 from adjoin import Dataset, Structure

@@ -16,7 +16,7 @@ import numpy as np
 
 from adjoin.grammar import Alphabet, Atom
 from adjoin.grammar.terms import atom_key
-from adjoin.prior import Prior
+from adjoin.inference.prior import Prior
 
 Term = tuple[int, ...]
 

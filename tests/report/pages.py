@@ -7,12 +7,13 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from tests.identify.systems import by_hand, quick, simulated
+from tests.systems import by_hand, quick, simulated
 
 from adjoin import Dataset, Grammar, Posterior, Prior, distances
-from adjoin.report.assessment import assess
+from adjoin.data.dataset import Record
+from adjoin.data.names import SignalNames
 from adjoin.report.page import make_page
-from adjoin.signals import Record, SignalNames
+from adjoin.results.assessment import assess
 
 UGLY = """<script>alert("x")</script> & 'so' $on$ {{ 7*7 }}"""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from adjoin.report.ladder_words import ladder_line, ladder_reasons, ladder_rows, span
-from adjoin.rounding import percent
+from adjoin.text import percent
 
 
 def ladder(**changed: Any) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 import pytest
 from tests.report.pages import KINDS, UGLY, page, run
 
-from adjoin.report.assessment import assess
 from adjoin.report.page import make_page
+from adjoin.results.assessment import assess
 
 VOID = {"meta", "br", "img", "hr", "input", "link", "mspace"}
 

@@ -19,10 +19,9 @@ from hypothesis.extra.numpy import arrays
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from tests.identify.systems import by_hand, quick, simulated
+from tests.systems import by_hand, quick, simulated
 
 from adjoin import AdjoinError, Dataset, Grammar, Posterior, Structure
-from adjoin.prediction import Prediction
 from adjoin.report import style
 from adjoin.report.plots import (
     plot_correlation,
@@ -41,6 +40,7 @@ from adjoin.report.plots_structure import (
     plot_structures,
 )
 from adjoin.report.series import envelope
+from adjoin.results.prediction import Prediction
 
 GRAMMAR = Grammar.narx(max_lag=2, max_degree=2)
 DATA = Dataset.from_arrays(*simulated(n=60))

@@ -13,11 +13,11 @@ import numpy as np
 
 from adjoin.cases.setups import ABC, ACADEMIC, OBJECTIVES, SILVERBOX, WAVES, Plan, Setup
 from adjoin.datasets import SILVERBOX_EQUATION
-from adjoin.engines.abc import AbcEngine
-from adjoin.engines.osa import OsaEngine
+from adjoin.inference.engines.abc import AbcEngine
+from adjoin.inference.engines.prediction import PredictionEngine
 from adjoin.kernels._jit import is_compiled
 from adjoin.model import Model
-from adjoin.workers import n_workers
+from adjoin.threads import n_workers
 
 _N_TIMED = 100_000  # samples of the timed free run: a few milliseconds
 _REFERENCE_SECONDS = 0.0058  # it took on the machine where setups were measured
@@ -48,7 +48,7 @@ def estimate(plan: Plan, factor: float) -> dict[str, float]:
     """Seconds by objective, compilation included where it has not been done."""
     found = {}
     for objective in plan.objectives:
-        kernel = AbcEngine.kernel if objective == ABC else OsaEngine.kernel
+        kernel = AbcEngine.kernel if objective == ABC else PredictionEngine.kernel
         setups = [s for s in plan.setups + plan.official_setups if s.objective == objective]
         found[objective] = sum(setup_seconds(plan, setup, factor) for setup in setups)
         if not is_compiled(kernel):

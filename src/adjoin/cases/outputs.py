@@ -14,12 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjoin.cases import published
-from adjoin.cases.records import (
-    describe,
-    literature_records,
-    parameter_records,
-    score_records,
-)
+from adjoin.cases.records import describe, literature_records, parameter_records, score_records
 from adjoin.cases.setups import ABC, ACADEMIC, OBJECTIVES, SILVERBOX, WAVES
 from adjoin.cases.study import Row, Series, Study
 from adjoin.cases.tables import duration, error_sheets, printed, sheets, table_rate
@@ -29,13 +24,7 @@ from adjoin.files import write_whole
 from adjoin.report.case_markdown import make_case_markdown
 from adjoin.report.case_page import Card, CasePage, Drawing, Section, make_case_page, to_png
 from adjoin.report.plots import plot_response
-from adjoin.report.plots_case import (
-    Bar,
-    Interval,
-    plot_against_signal,
-    plot_bars,
-    plot_intervals,
-)
+from adjoin.report.plots_case import Bar, Interval, plot_against_signal, plot_bars, plot_intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

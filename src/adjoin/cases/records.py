@@ -9,13 +9,13 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from adjoin import __version__
 from adjoin.cases import published
 from adjoin.cases.published import Scores
 from adjoin.cases.setups import ACADEMIC, SILVERBOX
 from adjoin.cases.study import Row, Study
 from adjoin.cases.tables import PREDICTORS, TABLE_RATE, printed, results
-from adjoin.prior import Prior
+from adjoin.inference.prior import Prior
+from adjoin.version import __version__
 
 
 def score_records(study: Study, rows: Iterable[Row]) -> list[dict[str, Any]]:

@@ -17,8 +17,8 @@ from adjoin.checks import is_real, require_count, require_seed
 from adjoin.datasets import Benchmark, academic, silverbox, wave_record, waves
 from adjoin.errors import AdjoinError
 from adjoin.identifier import Identifier
-from adjoin.prior import RAW, Prior
-from adjoin.runner import Observer
+from adjoin.inference.prior import RAW, Prior
+from adjoin.inference.runner import Observer
 
 ACADEMIC, SILVERBOX, WAVES = "academic", "silverbox", "waves"
 OSA, ABC = "osa", "abc"

@@ -14,19 +14,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from adjoin.arrays import Float1D
 from adjoin.cases.setups import ABC, WAVES, Plan, Setup
+from adjoin.data.dataset import Dataset
 from adjoin.datasets import Benchmark, silverbox
 from adjoin.errors import AdjoinError, DivergenceWarning
 from adjoin.grammar import Structure
-from adjoin.kernels.state import Float1D
+from adjoin.inference.problem import white_box
+from adjoin.inference.runner import Snapshot
 from adjoin.model import Model
 from adjoin.posterior import Posterior
-from adjoin.prediction import Prediction
-from adjoin.regression import white_box
-from adjoin.runner import Snapshot
+from adjoin.results.prediction import Prediction
 from adjoin.scores import nmse, rmse
-from adjoin.signals import Dataset
-from adjoin.workers import n_workers
+from adjoin.threads import n_workers
 
 DRAWS = {WAVES: 400}
 """Realisations of the forward integration; of the other cases 100, as in the paper."""

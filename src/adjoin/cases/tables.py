@@ -14,7 +14,7 @@ from adjoin.cases.published import Result, Scores
 from adjoin.cases.setups import ACADEMIC, OBJECTIVES, SILVERBOX, WAVES, Setup
 from adjoin.cases.study import Parameter, Row, Score, Study
 from adjoin.report.sheet import NOTHING, Column, Sheet, number
-from adjoin.rounding import percent, rounded
+from adjoin.text import percent, rounded
 
 PREDICTORS = ("selected map", "selected fwd", "pooled map", "pooled fwd")
 TABLE_RATE = 5.0

@@ -14,12 +14,12 @@ from typing import Annotated
 
 import typer
 
-from adjoin import __version__
 from adjoin.cli.case import case
 from adjoin.cli.fit import demo, fit
 from adjoin.cli.grammar import grammar_app
 from adjoin.cli.run import report, simulate
 from adjoin.errors import AdjoinError, PipeClosed
+from adjoin.version import __version__
 
 app = typer.Typer(
     name="adjoin",

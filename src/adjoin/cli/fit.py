@@ -13,9 +13,9 @@ from adjoin.cli.run import require_writable, write_page
 from adjoin.errors import AdjoinError
 
 if TYPE_CHECKING:
+    from adjoin.data.dataset import Dataset
     from adjoin.grammar import Grammar
     from adjoin.posterior import Posterior
-    from adjoin.signals import Dataset
 
 
 ReportOption = Annotated[
@@ -153,7 +153,7 @@ def fit(
     require_writable({"run": out, "report": page}, data)
     with console(stderr=True).status("reading the data …"):
         from adjoin import Identifier, read_data
-        from adjoin.signals import Dataset
+        from adjoin.data.dataset import Dataset
 
         own = None if grammar is None else _grammar_file(grammar)
         everything = Dataset.join(
@@ -223,7 +223,7 @@ def _write(
         every.save(out)
     if page is not None:
         with console(stderr=True).status("simulating …"):
-            from adjoin.report.assessment import assess
+            from adjoin.results.assessment import assess
 
             found = assess(every, test)
         write_page(found, page, "", out.name if out else "")

@@ -21,7 +21,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object 
 
 def console(stderr: bool = False) -> Console:
     """A terminal to print tables on, or for messages."""
-    from adjoin.report.summary import make_console
+    from adjoin.console import make_console
 
     return make_console(stderr)
 

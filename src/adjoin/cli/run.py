@@ -47,11 +47,11 @@ def report(
     require_writable(written, [run, *(data or [])])
     screen = console(stderr=True)
     with screen.status("reading the run …"):
+        from adjoin.data.dataset import Dataset
         from adjoin.files import write_whole
         from adjoin.posterior import load
-        from adjoin.report.assessment import assess
         from adjoin.report.findings import describe_findings
-        from adjoin.signals import Dataset
+        from adjoin.results.assessment import assess
 
         every = load(run)
         test = None
@@ -118,8 +118,8 @@ def write_page(found: Any, page: Path, title: str, source: str) -> None:
 
 def _measured(file: Path, every: Posterior) -> Any:
     """Test data with the columns of the run."""
-    from adjoin.readers import read_experiment
-    from adjoin.signals import Dataset, Record
+    from adjoin.data.dataset import Dataset, Record
+    from adjoin.data.readers import read_experiment
 
     u, y = read_experiment(file, every.data.names)
     if y is None:
@@ -155,10 +155,10 @@ def simulate(
     out = None if out == Path("-") else out
     require_writable({"table": out}, [model, data])
     with console(stderr=True).status("simulating …"):
+        from adjoin.data.readers import read_experiment
         from adjoin.files import write_whole
         from adjoin.model import Model
         from adjoin.posterior import load
-        from adjoin.readers import read_experiment
 
         found: Model | Posterior
         found = Model.read(model) if _is_json(model) else load(model).selected

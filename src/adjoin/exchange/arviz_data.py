@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adjoin import __version__
+from adjoin.arrays import Float1D, Float2D, Int1D, Int2D
 from adjoin.checks import make_generator, require_count
 from adjoin.errors import AdjoinError, DivergenceWarning
 from adjoin.grammar import Structure
 from adjoin.grammar.equation import term_text
 from adjoin.grammar.terms import exponents
-from adjoin.kernels.state import PROPOSED, Float1D, Float2D, Int1D, Int2D
+from adjoin.inference.problem import design
+from adjoin.kernels.state import PROPOSED
 from adjoin.model import Model
-from adjoin.regression import design
+from adjoin.version import __version__
 
 if TYPE_CHECKING:
     import xarray as xr

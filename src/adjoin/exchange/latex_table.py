@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from adjoin.checks import require_count
 from adjoin.grammar import Atom, Structure
 from adjoin.grammar.equation import term_latex, tidy_exponent
-from adjoin.rounding import rounded
+from adjoin.text import rounded
 
 if TYPE_CHECKING:
     from adjoin.posterior import Posterior

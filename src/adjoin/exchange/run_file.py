@@ -24,8 +24,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from adjoin import __version__
 from adjoin.checks import is_real
+from adjoin.data.dataset import Dataset, Record
+from adjoin.data.names import SignalNames, split_names
+from adjoin.data.scaling import Scaling
 from adjoin.errors import AdjoinError
 from adjoin.exchange.sealed import FORMAT, read_sealed, seal
 from adjoin.exchange.stored_group import FLOAT, INTEGER, StoredGroup, store
@@ -34,9 +36,9 @@ from adjoin.files import write_whole
 from adjoin.grammar import Grammar
 from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.equation import term_text
-from adjoin.prior import Prior
-from adjoin.signals import Dataset, Record, Scaling, SignalNames, split_names
-from adjoin.traces import ChainTrace
+from adjoin.inference.prior import Prior
+from adjoin.inference.traces import ChainTrace
+from adjoin.version import __version__
 
 if TYPE_CHECKING:
     from adjoin.posterior import Posterior

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from adjoin.exchange.stored_group import FLOAT, INTEGER, Series, StoredGroup, store_all
+from adjoin.inference.traces import LadderTrace
 from adjoin.kernels.state import N_MOVES, N_SAVED, POSSIBLE
-from adjoin.traces import LadderTrace
 
 _LAYOUT = {
     "distance": Series(FLOAT, ("record",), "distance of the free run from the measured output"),

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from adjoin.arrays import Int1D
 from adjoin.exchange.stored_group import FLOAT, INTEGER, Series, StoredGroup, store_all
 from adjoin.exchange.stored_ladder import read_ladder, write_ladder
 from adjoin.grammar.encoding import Encoding
-from adjoin.kernels.state import N_MOVES, PROPOSALS, Int1D
-from adjoin.traces import ChainTrace
+from adjoin.inference.traces import ChainTrace
+from adjoin.kernels.state import N_MOVES, PROPOSALS
 
 _LAYOUT = {
     "structure": Series(INTEGER, ("record",), "number of the structure, from 0 on"),

@@ -12,18 +12,11 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from math import comb
 
+from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError
 from adjoin.grammar.tag import FOOT, SITE, TAG, Address, Tree, format_address
 from adjoin.grammar.terms import FUNCTIONS, Atom, Structure, atom_key, make_term
-from adjoin.grammar.yields import (
-    DELAY,
-    PARAMETER,
-    PLUS,
-    TIMES,
-    read_atom,
-    read_structure,
-)
-from adjoin.signals import SignalNames
+from adjoin.grammar.yields import DELAY, PARAMETER, PLUS, TIMES, read_atom, read_structure
 
 
 @dataclass(frozen=True)

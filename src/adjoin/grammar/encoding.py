@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError
 from adjoin.grammar.alphabet import Alphabet
 from adjoin.grammar.terms import Atom, Structure, Term, atom_key
-from adjoin.signals import SignalNames
 
 _LARGEST_KEY = 2**63 - 1
 

@@ -14,6 +14,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Self
 
+from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError
 from adjoin.files import write_whole
 from adjoin.grammar.alphabet import Alphabet, compile_alphabet
@@ -31,7 +32,6 @@ from adjoin.grammar.textformat import (
 )
 from adjoin.grammar.translate import derivation_of
 from adjoin.grammar.yields import NOISE, read_structure
-from adjoin.signals import SignalNames
 
 
 @dataclass(frozen=True, repr=False)

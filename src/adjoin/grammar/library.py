@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from adjoin.data.names import SignalNames, split_names
 from adjoin.errors import AdjoinError
 from adjoin.grammar.tag import SEALED, TAG, Node, Tree
 from adjoin.grammar.terms import function_name
 from adjoin.grammar.yields import DELAY, NOISE, PARAMETER, PLUS, TIMES
-from adjoin.signals import SignalNames, split_names
 
 KEITH = """\
 name         keith

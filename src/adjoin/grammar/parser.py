@@ -17,10 +17,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NoReturn
 
+from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError
 from adjoin.grammar.equation import Coefficient, Equation
 from adjoin.grammar.terms import FUNCTIONS, Atom, Structure, Term, make_term
-from adjoin.signals import SignalNames
 
 # Bounds on what may be typed, so that a slip like u(k)^99999999 is an error and not a full memory.
 MAX_POWER = 32

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import NamedTuple
 
+from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError
 from adjoin.kernels import state
-from adjoin.signals import SignalNames
 
 
 class Function(NamedTuple):

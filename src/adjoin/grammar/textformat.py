@@ -19,10 +19,10 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import NamedTuple
 
+from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError
 from adjoin.grammar.tag import FOOT, SITE, TAG, Node, Tree, quote
 from adjoin.grammar.yields import DELAY, NOISE, PARAMETER, TIMES
-from adjoin.signals import SignalNames
 
 DEFAULT_MAX_LAG = 10
 DEFAULT_MAX_DEGREE = 4

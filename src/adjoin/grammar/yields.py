@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError
 from adjoin.grammar.terms import FUNCTIONS, Atom, Structure
-from adjoin.signals import SignalNames
 
 PARAMETER = "θ"
 TIMES = "×"

@@ -23,6 +23,7 @@ import math
 
 import numpy as np
 
+from adjoin.arrays import Float1D, Float2D
 from adjoin.kernels._jit import kernel
 from adjoin.kernels.draw import draw_categorical
 from adjoin.kernels.fits import (
@@ -37,7 +38,7 @@ from adjoin.kernels.fits import (
 )
 from adjoin.kernels.free_run import assemble, free_run_error
 from adjoin.kernels.moves import propose
-from adjoin.kernels.osa import apply_edit
+from adjoin.kernels.prediction import apply_edit
 from adjoin.kernels.prior import log_prior_structure
 from adjoin.kernels.record import has_room, record
 from adjoin.kernels.rungs import copy_state, exchange, rung
@@ -66,8 +67,6 @@ from adjoin.kernels.state import (
     AbcTarget,
     Chain,
     FitWork,
-    Float1D,
-    Float2D,
     Ladder,
     MoveTable,
     PriorTable,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from adjoin.arrays import Float1D
 from adjoin.kernels._jit import kernel
-from adjoin.kernels.state import Float1D
 
 # Variances stay inside these bounds: with a shape near 0 an inverse-gamma draw overflows.
 SMALLEST, LARGEST = 1e-290, 1e290

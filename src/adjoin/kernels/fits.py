@@ -16,22 +16,14 @@ import math
 
 import numpy as np
 
+from adjoin.arrays import Float1D, Float2D
 from adjoin.kernels._jit import kernel
 from adjoin.kernels.free_run import assemble, feeds_back, free_run_error
 from adjoin.kernels.gram import hash_key, pinned_place, place_term, take_slot
 from adjoin.kernels.linalg import factorise, solve_transposed, solve_upper
-from adjoin.kernels.osa import evaluate, squared_error
+from adjoin.kernels.prediction import evaluate, squared_error
 from adjoin.kernels.sensitivity import linearise
-from adjoin.kernels.state import (
-    Chain,
-    FitTable,
-    FitWork,
-    Float1D,
-    Float2D,
-    GramTable,
-    Linearised,
-    Regression,
-)
+from adjoin.kernels.state import Chain, FitTable, FitWork, GramTable, Linearised, Regression
 
 ROUNDS = 10
 TRIES = 8

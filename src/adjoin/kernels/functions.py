@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
+from adjoin.arrays import Float1D
 from adjoin.kernels._jit import kernel
-from adjoin.kernels.state import ABS, COS, EXP, SIGN, SIN, SQRT_ABS, TANH, Float1D
+from adjoin.kernels.state import ABS, COS, EXP, SIGN, SIN, SQRT_ABS, TANH
 
 
 @kernel()

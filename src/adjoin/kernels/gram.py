@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 
+from adjoin.arrays import Float1D, Int1D
 from adjoin.kernels._jit import kernel
-from adjoin.kernels.state import Fit, Float1D, GramTable, Int1D, Regression, Work
+from adjoin.kernels.state import Fit, GramTable, Regression, Work
 
 # Rows per block: the candidate's and another term's block, 16 kB together, fit the first-level
 # cache beside a few signals.

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
+from adjoin.arrays import Float1D, Float2D
 from adjoin.kernels._jit import kernel
-from adjoin.kernels.state import Float1D, Float2D
 
 # Pivots of a matrix with unit diagonal carry a rounding error of about n·2e-16. Below this a pivot
 # is mostly error, and the structure counts as singular.

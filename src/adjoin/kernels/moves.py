@@ -18,6 +18,7 @@ import math
 
 import numpy as np
 
+from adjoin.arrays import Int1D
 from adjoin.kernels._jit import kernel
 from adjoin.kernels.draw import draw_index
 from adjoin.kernels.prior import (
@@ -37,7 +38,6 @@ from adjoin.kernels.state import (
     REMOVE_TERM,
     REPLACE,
     Chain,
-    Int1D,
     MoveTable,
     PriorTable,
     Work,

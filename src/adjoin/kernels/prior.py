@@ -14,9 +14,10 @@ import math
 
 import numpy as np
 
+from adjoin.arrays import Float1D, Int1D, Int2D
 from adjoin.kernels._jit import kernel
 from adjoin.kernels.draw import draw_categorical
-from adjoin.kernels.state import Chain, Float1D, Int1D, Int2D, PriorTable
+from adjoin.kernels.state import Chain, PriorTable
 from adjoin.kernels.terms import copy_without, insert_atom, multiplicity
 
 

@@ -14,12 +14,13 @@ import math
 
 import numpy as np
 
+from adjoin.arrays import Float1D
 from adjoin.kernels._jit import kernel
 from adjoin.kernels.free_run import first_terms
 from adjoin.kernels.functions import apply_derivative
 from adjoin.kernels.gram import dot
 from adjoin.kernels.simulate import BLOCK, fill_block, run_block
-from adjoin.kernels.state import FREE_RUN, Float1D, FreeRun, Linearised
+from adjoin.kernels.state import FREE_RUN, FreeRun, Linearised
 
 
 @kernel()

@@ -8,13 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-Float1D = NDArray[np.float64]
-Float2D = NDArray[np.float64]
-Int1D = NDArray[np.int64]
-Int2D = NDArray[np.int64]
+from adjoin.arrays import Float1D, Float2D, Int1D, Int2D
 
 # Unary functions an atom may carry. The codes are stored in arrays: append, never renumber.
 IDENTITY = 0
@@ -29,19 +23,6 @@ SQRT_ABS = 7
 # Which series a recursion feeds back: its own output (free run), or the one-step residual.
 FREE_RUN = 0
 ONE_STEP = 1
-
-
-class SignalTable(NamedTuple):
-    """All records of a data set, end to end, one row per signal.
-
-    ``value`` : (n_signals, n_samples) inputs in declared order, then the output.
-    ``start`` : (n_records + 1,) record ``r`` occupies columns ``start[r] : start[r + 1]``.
-    ``first`` : (n_records,) first column of each record whose whole lag window lies inside it.
-    """
-
-    value: Float2D
-    start: Int1D
-    first: Int1D
 
 
 class Program(NamedTuple):

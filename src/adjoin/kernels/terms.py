@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from adjoin.arrays import Int1D
 from adjoin.kernels._jit import kernel
-from adjoin.kernels.state import Chain, Int1D
+from adjoin.kernels.state import Chain
 
 
 @kernel()

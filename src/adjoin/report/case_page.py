@@ -14,10 +14,10 @@ from typing import NamedTuple
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from adjoin import __version__
 from adjoin.report.page import Picture, _both, _environment
 from adjoin.report.sheet import Sheet
 from adjoin.report.style import PAPER, THEMES, WIDE
+from adjoin.version import __version__
 
 _DPI = 150
 

@@ -19,16 +19,16 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from adjoin import __version__
+from adjoin.data.dataset import Dataset
 from adjoin.errors import DivergenceWarning
 from adjoin.grammar.equation import term_text
-from adjoin.levels import CAUTION, GOOD, POOR
 from adjoin.model import Model
 from adjoin.posterior import Posterior
 from adjoin.report.ladder_words import distance_unit, is_squared, ladder_line, span
-from adjoin.rounding import rounded
+from adjoin.results.levels import CAUTION, GOOD, POOR
 from adjoin.scores import nmse, rmse
-from adjoin.signals import Dataset
+from adjoin.text import rounded
+from adjoin.version import __version__
 
 _MOST_STRUCTURES = 10
 _MOST_TERMS = 40

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from adjoin.columns import counted
-from adjoin.engines.ladder import NMSE
 from adjoin.errors import AdjoinError
+from adjoin.inference.ladder import NMSE
 from adjoin.posterior import Posterior
-from adjoin.rounding import percent
+from adjoin.text import counted, percent
 
 
 def ladders_of(posterior: Posterior) -> list[dict[str, Any]]:

@@ -18,12 +18,11 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from adjoin import __version__
+from adjoin.data.dataset import Dataset
 from adjoin.errors import AdjoinError
 from adjoin.files import write_whole
 from adjoin.grammar.equation import term_text
 from adjoin.posterior import Posterior
-from adjoin.report.assessment import DRAWS, Assessment, Part, assess, stretches
 from adjoin.report.findings import noise_in_words, structure_difference
 from adjoin.report.ladder_words import (
     distance_unit,
@@ -50,8 +49,9 @@ from adjoin.report.plots_structure import (
     plot_structures,
 )
 from adjoin.report.style import NARROW, THEMES, WIDE, new_figure, to_svg
-from adjoin.rounding import percent, rounded
-from adjoin.signals import Dataset
+from adjoin.results.assessment import DRAWS, Assessment, Part, assess, stretches
+from adjoin.text import percent, rounded
+from adjoin.version import __version__
 
 _MOST_STRUCTURES = 12
 _SMALLEST_INCLUSION = 0.01

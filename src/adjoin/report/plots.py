@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from adjoin.arrays import Float1D
 from adjoin.errors import AdjoinError
-from adjoin.kernels.state import Float1D
+from adjoin.inference.traces import ChainTrace
 from adjoin.posterior import Posterior
-from adjoin.prediction import Prediction
 from adjoin.report.series import clock_of, envelope, extremes, one_record, records_of, set_range
 from adjoin.report.style import (
     BLUE,
@@ -38,8 +38,8 @@ from adjoin.report.style import (
     with_unit,
     write,
 )
-from adjoin.residual_tests import ResidualTest
-from adjoin.traces import ChainTrace
+from adjoin.results.prediction import Prediction
+from adjoin.results.residual_tests import ResidualTest
 
 _REACH = 2.0  # a picture shows so many ranges of the measured output above and below it
 _FAR = 10.0  # times the smallest distance

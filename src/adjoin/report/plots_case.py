@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from adjoin.kernels.state import Float1D
+from adjoin.arrays import Float1D
 from adjoin.report.series import clock_of, envelope, set_range
 from adjoin.report.style import (
     BLUE,

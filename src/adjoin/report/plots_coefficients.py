@@ -13,10 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from adjoin.arrays import Float1D
 from adjoin.checks import require_count
 from adjoin.errors import AdjoinError
 from adjoin.grammar import Structure
-from adjoin.kernels.state import Float1D
 from adjoin.posterior import Posterior
 from adjoin.report.plots_structure import ROW, leading_terms, list_terms, of_how_many
 from adjoin.report.style import (

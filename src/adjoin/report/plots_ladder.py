@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from adjoin.kernels.state import Float1D, Float2D
+from adjoin.arrays import Float1D, Float2D
 from adjoin.posterior import Posterior
 from adjoin.report.ladder_words import distance_unit, ladders_of, short, span
 from adjoin.report.style import (

@@ -15,14 +15,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from adjoin.arrays import Float1D
 from adjoin.checks import make_generator, require_count
 from adjoin.grammar import Structure
 from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.equation import term_text
 from adjoin.grammar.terms import FUNCTIONS, Term
-from adjoin.kernels.state import Float1D
+from adjoin.inference.prior import Prior
 from adjoin.posterior import Posterior
-from adjoin.prior import Prior
 from adjoin.report.style import (
     BLUE,
     FAINT,

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from adjoin.arrays import Float1D, Int1D
 from adjoin.checks import require_count
+from adjoin.data.dataset import Dataset
 from adjoin.errors import AdjoinError
-from adjoin.kernels.state import Float1D, Int1D
-from adjoin.signals import Dataset
 
 
 def envelope(x: Float1D, n_columns: int) -> Int1D:

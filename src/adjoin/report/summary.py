@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
-from adjoin.errors import AdjoinError, PipeClosed
+from adjoin.errors import AdjoinError
 from adjoin.grammar import Alphabet, Atom, Grammar
 from adjoin.grammar.equation import term_text
 from adjoin.grammar.parser import read_equation
@@ -22,18 +22,6 @@ from adjoin.grammar.render import derivation_text, tree_text
 
 # More steps than this are a wall of characters, not a picture; --json still has them all.
 _MOST_LINES = 60
-
-
-class _Console(Console):
-    """A console that reports a closed pipe to the caller instead of ending the program itself."""
-
-    def on_broken_pipe(self) -> None:
-        raise PipeClosed
-
-
-def make_console(stderr: bool = False) -> Console:
-    """The one way output is set up: no colouring of numbers, long lines left to the terminal."""
-    return _Console(stderr=stderr, highlight=False, soft_wrap=True)
 
 
 def describe_grammar(grammar: Grammar) -> dict[str, Any]:

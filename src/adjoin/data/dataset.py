@@ -1,0 +1,287 @@
+"""Records and data sets: equally long named signals, checked once, then read-only.
+
+Receives what a user passes (arrays, pandas objects, lists of those) or ``readers`` read; hands lag
+tables to whatever fits or runs models. Samples and records count from 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adjoin.arrays import Float1D, Float2D, Int1D
+from adjoin.checks import is_count
+from adjoin.data.columns import Columns, place_of, shared_labels, tabulate
+from adjoin.data.names import SignalNames, legal_name, split_names
+from adjoin.errors import AdjoinError
+from adjoin.text import counted
+
+_ROUNDING = 1e-12  # fractions such as 0.7 + 0.2 + 0.1 miss 1 by a few units in the last place
+
+
+class SignalTable(NamedTuple):
+    """All records of a data set, end to end, one row per signal.
+
+    ``value`` : (n_signals, n_samples) inputs in declared order, then the output.
+    ``start`` : (n_records + 1,) record ``r`` occupies columns ``start[r] : start[r + 1]``.
+    ``first`` : (n_records,) first column of each record whose whole lag window lies inside it.
+    """
+
+    value: Float2D
+    start: Int1D
+    first: Int1D
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """One experiment: inputs ``(n, n_inputs)`` and output ``(n,)``, kept as read-only copies."""
+
+    inputs: Float2D
+    output: Float1D
+
+    def __post_init__(self) -> None:
+        freeze(self, "inputs", "output")
+
+    def __len__(self) -> int:
+        return len(self.output)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """Records of the same signals, checked by `from_arrays`; the sampling time is in seconds."""
+
+    records: tuple[Record, ...]
+    names: SignalNames
+    sampling_time: float | None = None
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        is_typed = isinstance(self.names, SignalNames) and isinstance(self.records, tuple)
+        if not (is_typed and self.records and all(map(self._has_shape, self.records))):
+            raise AdjoinError(
+                "a Dataset is made of Records and SignalNames; build it from your own data by"
+                " Dataset.from_arrays(u, y)."
+            )
+        step = self.sampling_time
+        if step is not None and not (isinstance(step, Real) and 0 < step < np.inf):
+            raise AdjoinError(f"the sampling time must be a positive number, not {step!r}.")
+
+    def _has_shape(self, record: object) -> bool:
+        width = len(self.names.inputs)
+        return isinstance(record, Record) and record.inputs.shape == (record.output.size, width)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        u: Any,
+        y: Any,
+        names: SignalNames | Iterable[str] | None = None,
+        sampling_time: float | None = None,
+        label: str = "",
+    ) -> Dataset:
+        """Check and copy the user's data.
+
+        Parameters
+        ----------
+        u : (n,) or (n, n_inputs) array, pandas Series or DataFrame, list of those, or None
+            Columns of a frame name the inputs. A list of numbers is one record, a list of arrays
+            or frames several. None: an autonomous system.
+        y : (n,) or (n, 1) array, pandas Series or one-column DataFrame, or list of those
+            The name of a Series names the output.
+        names : SignalNames or sequence of str, optional
+            The inputs in order, then the output. Replaces the names in the data, by position
+            (frames with exactly these columns are matched by name). Default: the names in the
+            data, respelled where they are not legal (``Force (N)`` is ``Force_N``), else `u`
+            (`u1`, `u2`, …) and `y`.
+        sampling_time : float, optional
+            Seconds between two samples.
+        label : str
+            What reports call the data.
+        """
+        outputs, _ = tabulate(y, "output")
+        none = [target._replace(labels=(), series=()) for target in outputs]
+        inputs = none if u is None else tabulate(u, "input")[0]
+        if len(inputs) != len(outputs):
+            raise AdjoinError(
+                f"the inputs have {counted(len(inputs), 'record')}, but the output has"
+                f" {len(outputs)} (join several inputs of one record by numpy.column_stack)."
+            )
+        if names is None:
+            labels = (*shared_labels(inputs, "u"), *(shared_labels(outputs, "y")[:1] or ("y",)))
+            names = tuple(map(legal_name, labels))
+        if not isinstance(names, SignalNames):
+            names = _declared(names)
+        titles, expected = input_titles(names, "`names` has")
+        records = []
+        for columns, target in zip(inputs, outputs, strict=True):
+            if columns.n_samples != target.n_samples:
+                raise AdjoinError(
+                    f"the inputs{target.place} have {counted(columns.n_samples, 'sample')}, but the"
+                    f" output has {target.n_samples}; give every signal one value per sample"
+                    " (transpose an array that holds its signals as rows)."
+                )
+            is_named = set(columns.labels) == set(names.inputs)
+            chosen = columns.select(names.inputs) if is_named else columns
+            matrix = chosen.matrix(titles, expected)
+            series = target.matrix([f"output {names.output!r}"], "there must be 1 output")
+            records.append(Record(matrix, series[:, 0]))
+        return cls(tuple(records), names, sampling_time, label)
+
+    @classmethod
+    def join(cls, datasets: Sequence[Dataset]) -> Dataset:
+        """One data set of the records of several with the same signals."""
+        first, *others = datasets
+        for other in others:
+            if other.names != first.names:
+                raise AdjoinError(
+                    f"the signals differ: {', '.join(first.names.ordered[:-1])} and"
+                    f" {', '.join(other.names.ordered[:-1])}; name the inputs and the output."
+                )
+        if not others:
+            return first
+        records = tuple(record for dataset in datasets for record in dataset.records)
+        return cls(records, first.names, first.sampling_time, first.label)
+
+    @property
+    def n_records(self) -> int:
+        """Number of records."""
+        return len(self.records)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples of all records together."""
+        return sum(map(len, self.records))
+
+    @property
+    def u(self) -> Any:
+        """Inputs, ``(n,)`` if there is one, else ``(n, n_inputs)``; several records: a list."""
+        column = 0 if len(self.names.inputs) == 1 else slice(None)
+        inputs = [record.inputs[:, column] for record in self.records]
+        return inputs if self.n_records > 1 else inputs[0]
+
+    @property
+    def y(self) -> Any:
+        """Output ``(n,)``; several records: a list."""
+        outputs = [record.output for record in self.records]
+        return outputs if self.n_records > 1 else outputs[0]
+
+    def __len__(self) -> int:
+        return self.n_samples
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(self.names.inputs) or "none"
+        parts = [counted(self.n_records, "record"), counted(self.n_samples, "sample")]
+        parts += [f"inputs ({inputs})", f"output {self.names.output}"]
+        parts += [f"sampling time {self.sampling_time:g} s"] if self.sampling_time else []
+        return f"Dataset({self.label + ': ' if self.label else ''}{', '.join(parts)})"
+
+    def __getitem__(self, part: slice) -> Dataset:
+        is_run = isinstance(part, slice) and part.step in (None, 1)
+        is_whole = is_run and all(isinstance(i, Integral | None) for i in (part.start, part.stop))
+        if self.n_records > 1 or not is_whole:
+            raise AdjoinError(
+                f"{part!r} of {counted(self.n_records, 'record')} is not one run of samples, as is"
+                " dataset[100:200] of one record; use .split, .records, or the values .u and .y."
+            )
+        return self._cut([part.indices(self.n_samples)[:2]])
+
+    def split(self, *parts: float) -> tuple[Dataset, ...]:
+        """Cut every record into consecutive parts: ``train, test = dataset.split(0.8)``.
+
+        `parts` are all fractions in (0, 1), or all numbers of samples; what they leave over is one
+        more part.
+        """
+        counts = [int(part) for part in parts if is_count(part)]
+        fractions = [float(part) for part in parts if isinstance(part, Real) and 0 < part < 1]
+        total = sum(fractions)
+        if not parts or len(parts) not in (len(counts), len(fractions)) or total > 1 + _ROUNDING:
+            raise AdjoinError(
+                f"cannot split by {parts}; give fractions between 0 and 1 that add up to at most 1,"
+                " or whole numbers of samples: split(0.6, 0.2, 0.2), split(1000, 500)."
+            )
+        shares = np.cumsum(counts or fractions)
+        edges = []
+        for n_samples in map(len, self.records):
+            cuts = [round(float(share)) for share in shares * (1 if counts else n_samples)]
+            edges.append([0, *cuts, n_samples])
+        is_used_up = (
+            all(edge[-2] == edge[-1] for edge in edges) if counts else total > 1 - _ROUNDING
+        )
+        if is_used_up:
+            edges = [edge[:-1] for edge in edges]
+        return tuple(self._cut([e[i : i + 2] for e in edges]) for i in range(len(edges[0]) - 1))
+
+    def _cut(self, bounds: Sequence[Sequence[int]]) -> Dataset:
+        records = []
+        for i, (record, (start, stop)) in enumerate(zip(self.records, bounds, strict=True)):
+            if not start < stop <= len(record):
+                raise AdjoinError(
+                    f"the part from sample {start} up to {stop}{place_of(i, self.n_records)} is"
+                    f" empty or beyond the {counted(len(record), 'sample')} there are."
+                )
+            records.append(Record(record.inputs[start:stop], record.output[start:stop]))
+        return Dataset(tuple(records), self.names, self.sampling_time, self.label)
+
+    def require_window(self, max_lag: int) -> None:
+        """Refuse records shorter than a lag window and two samples to fit."""
+        for i, record in enumerate(self.records):
+            if len(record) < max_lag + 2:
+                raise AdjoinError(
+                    f"too few samples{place_of(i, self.n_records)}: {len(record)}, but max_lag="
+                    f"{max_lag} needs at least {max_lag + 2}; lower max_lag or use longer records."
+                )
+
+    def require_variation(self) -> None:
+        """Refuse signals that are constant over all records together."""
+        rows = zip(self.names.ordered, self._values(), strict=False)
+        constant = [f"{name!r} (always {row[0]:g})" for name, row in rows if (row == row[0]).all()]
+        if constant:
+            raise AdjoinError(
+                f"constant signals: {', '.join(constant)}; leave such an input out, or use data"
+                " that vary."
+            )
+
+    def lag_table(self, max_lag: int) -> SignalTable:
+        """All records end to end, with the first sample of each whose lag window is complete."""
+        self.require_window(max_lag)
+        start = np.cumsum([0, *map(len, self.records)], dtype=np.int64)
+        return SignalTable(self._values(), start, start[:-1] + max_lag)
+
+    def _columns(self) -> tuple[list[Columns], bool]:
+        """Return the inputs as `tabulate` would return frames."""
+        n, labels = self.n_records, self.names.inputs
+        return [
+            Columns(labels, tuple(record.inputs.T), len(record), place_of(i, n), is_frame=True)
+            for i, record in enumerate(self.records)
+        ], n > 1
+
+    def _values(self) -> Float2D:
+        """Return a fresh (n_signals, n_samples) array: inputs, then the output."""
+        blocks = [np.vstack([record.inputs.T, record.output]) for record in self.records]
+        return np.ascontiguousarray(np.hstack(blocks))
+
+
+def input_titles(names: SignalNames, owner: str) -> tuple[list[str], str]:
+    """Return what errors call each input, and how many they say there should be."""
+    listed = f" ({', '.join(names.inputs)})" if names.inputs else ""
+    expected = f"{owner} {counted(len(names.inputs), 'input')}{listed}"
+    return [f"input {name!r}" for name in names.inputs], expected
+
+
+def _declared(names: Any) -> SignalNames:
+    """Take inputs in order, then the output."""
+    if not (found := split_names(names)):
+        raise AdjoinError("`names` is empty; give the inputs in order, then the output.")
+    return SignalNames.declare(found[:-1], found[-1])
+
+
+def freeze(owner: object, *fields: str) -> None:
+    """Replace arrays of a frozen object by read-only copies."""
+    for field in fields:
+        array = np.array(getattr(owner, field), dtype=np.float64, order="C")
+        array.setflags(write=False)
+        object.__setattr__(owner, field, array)

@@ -1,0 +1,346 @@
+"""Data sets from text tables, MATLAB files and objects of other packages.
+
+Receives paths or foreign objects from the user or the command line, and the columns of a file from
+``tables``; hands a `Dataset` of ``signals`` to the model.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adjoin.arrays import Float1D, Float2D
+from adjoin.data.columns import tabulate
+from adjoin.data.dataset import Dataset
+from adjoin.data.names import SignalNames, legal_name, split_names
+from adjoin.data.tables import Column, Table, read_matlab, read_text
+from adjoin.errors import AdjoinError
+from adjoin.text import counted
+
+_TEXT_TYPES = (".csv", ".txt", ".tsv", ".dat")
+_TIME = re.compile(  # a column that only counts samples; a lone T may be a temperature
+    r"(t|(?i:time|zeit|timestamp|date|datetime|index|secs?|seconds?))"
+    r"([\s_,./-]+(in )?(?i:[mµμun]?s|secs?))?"  # a unit behind
+)
+_UNIT = r"\s*[\[(].*"
+
+
+def read_data(
+    path: str | os.PathLike[str],
+    inputs: str | Iterable[str] | None = None,
+    output: str | None = None,
+    *,
+    sampling_time: float | None = None,
+    decimal: str | None = None,
+) -> Dataset:
+    """Read a data set from a text table (.csv, .txt, .tsv, .dat) or a MATLAB file (.mat).
+
+    Parameters
+    ----------
+    path : str or path
+    inputs : sequence of str, or comma-separated str, optional
+        Names of the input columns; empty for an autonomous system. Default: every numeric column
+        but the output and those called t, time, date, index, seconds and the like.
+    output : str, optional
+        Name of the output column. Default: `y`.
+    sampling_time : float, optional
+        Seconds between two samples; time columns are not used for it.
+    decimal : {".", ","}, optional
+        The decimal mark of a text table. Default: found out.
+
+    Notes
+    -----
+    Columns are chosen by the text in the file, or by its respelling. A text that is no legal signal
+    name is respelled:
+    ``"Force (N)"`` becomes ``Force_N``; two chosen columns with one spelling are an error. If a
+    signal is called `e`, the noise is called `e_noise`.
+    """
+    return _read(partial(_by_suffix, decimal=decimal), path, inputs, output, sampling_time)
+
+
+def read_csv(
+    path: str | os.PathLike[str],
+    inputs: str | Iterable[str] | None = None,
+    output: str | None = None,
+    *,
+    sampling_time: float | None = None,
+    decimal: str | None = None,
+) -> Dataset:
+    """Read a text table; parameters as for `read_data`.
+
+    Semicolons, tabs, commas or blanks separate the columns, or what a first line ``sep=`` says;
+    unless it is commas, the decimal mark may be a comma. Lines of ``#`` or ``%`` before the table
+    are skipped, and so is a row of units below the header. Without a header line, the last comment
+    names the columns if it has a word for each, else they are called c1, c2, …
+    """
+    return _read(partial(_text, decimal=decimal), path, inputs, output, sampling_time)
+
+
+def read_mat(
+    path: str | os.PathLike[str],
+    inputs: str | Iterable[str] | None = None,
+    output: str | None = None,
+    *,
+    sampling_time: float | None = None,
+) -> Dataset:
+    """Read a MATLAB file up to version 7; parameters as for `read_data`.
+
+    Vectors are columns. An n×m matrix ``u`` is the m columns u1, u2, …, which may be chosen singly
+    or, by ``u``, together. The fields of a struct are chosen as ``data.u``; if it holds all there
+    is, as ``u``. The default inputs lie beside the output, in the same struct.
+    """
+    return _read(read_matlab, path, inputs, output, sampling_time)
+
+
+def from_object(data: Any) -> Dataset:
+    """Take over an object with the attributes ``u`` and ``y``, or a list of them (records).
+
+    Also ``sampling_time`` and ``name``, if there, as in the package `nonlinear_benchmarks`.
+    """
+    if isinstance(data, Dataset):
+        return data
+    parts = data if isinstance(data, list | tuple) else [data]
+    for i, part in enumerate(parts):
+        if missing := [name for name in ("u", "y") if not hasattr(part, name)]:
+            raise AdjoinError(
+                f"record {i} of the data (a {type(part).__name__}) has no attribute"
+                f" {' and no '.join(missing)}; build the data set by Dataset.from_arrays(u, y)."
+            )
+    steps = list(dict.fromkeys(getattr(part, "sampling_time", None) for part in parts))
+    if len(steps) != 1:
+        fault = f"records with the sampling times {steps}" if steps else "no record"
+        raise AdjoinError(f"the data hold {fault}; one sampling time is needed.")
+    names = (getattr(part, "name", None) for part in parts)
+    label = ", ".join(dict.fromkeys(name for name in names if isinstance(name, str)))
+    u, y = [part.u for part in parts], [part.y for part in parts]
+    if all(values is None for values in u):
+        return Dataset.from_arrays(None, y if len(y) > 1 else y[0], None, steps[0], label)
+    if len(parts) == 1:
+        return Dataset.from_arrays(u[0], y[0], None, steps[0], label)
+    return Dataset.from_arrays(u, y, None, steps[0], label)
+
+
+def _read(
+    reader: Callable[[Path], Table],
+    path: str | os.PathLike[str],
+    inputs: str | Iterable[str] | None,
+    output: str | None,
+    sampling_time: float | None,
+) -> Dataset:
+    if not isinstance(path, str | os.PathLike):
+        raise AdjoinError(f"{path!r:.60} is not a path; for values use Dataset.from_arrays(u, y).")
+    file = Path(path).expanduser()
+    with _naming(file):
+        table = _open(file, reader)
+        target = _pick_output(table, output)
+        chosen = _pick_inputs(table, inputs, target)
+        *values, series = table.numbers([*chosen, target])
+        _check_series(chosen, values, target, len(series), is_default=inputs is None)
+        return _assemble([*chosen, target], values, series, sampling_time, file.name)
+
+
+def _open(file: Path, reader: Callable[[Path], Table]) -> Table:
+    if not file.is_file():
+        fault = "is a directory" if file.is_dir() else "does not exist"
+        raise AdjoinError(f"the file {fault}; check the path.")
+    return reader(file)
+
+
+def read_experiment(
+    path: str | os.PathLike[str], names: SignalNames
+) -> tuple[Float2D, Float1D | None]:
+    """The inputs ``(n, n_inputs)`` of a known model from a file, and its output if that is there.
+
+    A column is found by its text, or by the signal name that the text is respelled to.
+    """
+    file = Path(path).expanduser()
+    with _naming(file):
+        table = _open(file, partial(_by_suffix, decimal=None))
+        known = {*table.names, *(legal_name(column.name) for column in table.columns)}
+        is_measured = names.output in known
+        if not names.inputs and not is_measured:
+            raise AdjoinError(
+                f"the model has no inputs, so its output '{names.output}' must be there to start"
+                f" from. {_listing(table)}"
+            )
+        wanted = (*names.inputs, names.output) if is_measured else names.inputs
+        columns = [_pick(table, name)[0] for name in wanted]
+        values = table.numbers(columns)
+        lengths = {column.path: len(series) for column, series in zip(columns, values, strict=True)}
+        if len(set(lengths.values())) > 1:
+            raise AdjoinError(f"the columns differ in length: {lengths}.")
+        inputs, _ = tabulate(np.column_stack([*values]), "input")
+        titles = [f"column {column.path!r}" for column in columns]
+        matrix = inputs[0].matrix(titles, f"there are {len(titles)} columns")
+        n_inputs = len(names.inputs)
+        return matrix[:, :n_inputs], matrix[:, n_inputs] if is_measured else None
+
+
+@contextmanager
+def _naming(file: Path) -> Iterator[None]:
+    """Say in every error which file it is about."""
+    try:
+        yield
+    except AdjoinError as error:
+        raise AdjoinError(f"{file}: {error}") from None
+    except OSError as error:
+        raise AdjoinError(f"{file}: the file cannot be read: {error.strerror}.") from error
+
+
+def _by_suffix(file: Path, decimal: str | None) -> Table:
+    suffix = file.suffix.lower()
+    if suffix == ".mat":
+        return read_matlab(file)
+    if suffix in _TEXT_TYPES:
+        return _text(file, decimal)
+    known = ", ".join((*_TEXT_TYPES, ".mat"))
+    remedy = "export the sheet as CSV" if suffix.startswith((".xls", ".ods")) else f"known: {known}"
+    raise AdjoinError(f"cannot read files of type {suffix!r}; {remedy}.")
+
+
+def _text(file: Path, decimal: str | None) -> Table:
+    if decimal not in (None, ".", ","):
+        raise AdjoinError(f"decimal must be '.', ',' or None, not {decimal!r}.")
+    return read_text(file, decimal)
+
+
+def _pick_output(table: Table, output: str | None) -> Column:
+    if output is None and not table.find("y"):
+        raise AdjoinError(f"no column is called 'y'; name the output. {_listing(table)}")
+    target = _pick(table, "y" if output is None else output)
+    if len(target) > 1:
+        listed = ", ".join(repr(column.path) for column in target)
+        raise AdjoinError(f"the output must be one column; choose among {listed}.")
+    return target[0]
+
+
+def _pick_inputs(table: Table, inputs: str | Iterable[str] | None, target: Column) -> list[Column]:
+    if inputs is None:
+        # columns beside the output; its neighbours in a matrix are further outputs
+        others = [c for c in table.columns if c.owner == target.owner and c.group != target.group]
+        chosen = [c for c in others if not _is_time(c.group) and c.has_numbers()]
+        if not chosen:
+            raise AdjoinError(
+                "no numeric input is left; name the inputs, or none by inputs=() for an autonomous"
+                f" system. {_listing(table)}"
+            )
+        for column in chosen:
+            _pick(table, column.path)  # refuse names that occur twice
+        return chosen
+    # a name with a comma in it is a name
+    wanted = (inputs,) if isinstance(inputs, str) and table.find(inputs) else split_names(inputs)
+    return [column for name in wanted for column in _pick(table, name)]
+
+
+def _pick(table: Table, name: str) -> list[Column]:
+    """Return the columns that a name stands for."""
+    if not isinstance(name, str):
+        raise AdjoinError(f"{name!r} is not the name of a column. {_listing(table)}")
+    columns = table.find(name)
+    (path, times), *_ = Counter(column.path for column in columns).most_common(1) or [(name, 1)]
+    if times > 1:
+        raise AdjoinError(f"{times} columns are called {path!r}; give each its own name.")
+    if columns:
+        return columns
+    respelled = [column for column in table.columns if legal_name(column.name) == name]
+    if len(respelled) == 1:
+        return respelled
+    fields = [f"{column.path!r}" for column in table.columns if column.owner == name]
+    if fields:
+        raise AdjoinError(f"{name!r} is a struct; choose among its fields {', '.join(fields)}.")
+    if name in table.others:
+        raise AdjoinError(
+            f"the variable {name!r} ({table.others[name]}) is no vector or matrix of numbers; save"
+            " its series as variables of their own."
+        )
+    raise AdjoinError(f"no column is called {name!r}.{_suggestion(table, name)} {_listing(table)}")
+
+
+def _suggestion(table: Table, name: str) -> str:
+    """Find the column meant: in other letters, without its unit, or misspelled."""
+    spellings: dict[str, str] = {}
+    for text in table.names:
+        for spelling in (text, re.sub(_UNIT, "", text), legal_name(text)):
+            spellings.setdefault(spelling.casefold(), text)
+    close = difflib.get_close_matches(name.casefold(), spellings, n=1)
+    return f" Did you mean {spellings[close[0]]!r}?" if close else ""
+
+
+def _is_time(name: str) -> bool:
+    return _TIME.fullmatch(re.sub(_UNIT, "", name).strip()) is not None
+
+
+def _listing(table: Table) -> str:
+    names = [repr(name) for name in table.names]
+    if not names and table.others:
+        names = [f"{name!r} ({kind})" for name, kind in table.others.items()]
+        return f"No variable is a vector or matrix of numbers: {', '.join(names[:30])}."
+    return f"The columns are: {', '.join(names[:30])}{', …' if len(names) > 30 else ''}."
+
+
+def _check_series(
+    chosen: Sequence[Column],
+    values: Sequence[Any],
+    target: Column,
+    n_samples: int,
+    is_default: bool,
+) -> None:
+    """Refuse inputs of another length, and default inputs that are a time axis."""
+    for column, series in zip(chosen, values, strict=True):
+        if len(series) != n_samples:
+            raise AdjoinError(
+                f"{column.path!r} has {counted(len(series), 'sample')}, but the output"
+                f" {target.path!r} has {n_samples}; choose inputs that belong to this output."
+            )
+        if is_default and _is_axis(series):
+            raise AdjoinError(
+                f"column {column.path!r} rises by the same step at every sample, which looks like a"
+                " time axis; name the inputs, with or without it."
+            )
+
+
+def _is_axis(series: Any) -> bool:
+    """Tell whether a series is a rising straight line, to a millionth of its range."""
+    if len(series) < 3 or series.dtype.kind == "c":
+        return False
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite values are refused later
+        line = np.linspace(float(series[0]), float(series[-1]), len(series))
+        span = line[-1] - line[0]
+        return bool(span > 0 and np.abs(series - line).max() <= 1e-6 * span)
+
+
+def _assemble(
+    columns: Sequence[Column],
+    values: Sequence[Any],
+    series: Any,
+    sampling_time: float | None,
+    label: str,
+) -> Dataset:
+    """Name the signals and build the data set."""
+    import pandas
+
+    uses = Counter(legal_name(column.name) for column in columns)
+    spelling: dict[str, str] = {}
+    for column in columns:
+        name = legal_name(column.name)
+        name = name if uses[name] == 1 else legal_name(column.path)  # u of two structs
+        if name in spelling:
+            raise AdjoinError(
+                f"the columns {spelling[name]!r} and {column.path!r} would both be the signal"
+                f" {name!r}; choose every column once, and rename one of two that are spelled"
+                " alike."
+            )
+        spelling[name] = column.path
+    *inputs, output = spelling
+    frame = pandas.DataFrame(dict(zip(inputs, values, strict=True)), index=range(len(series)))
+    names = SignalNames.declare(inputs, output)
+    return Dataset.from_arrays(frame, series, names, sampling_time, label)

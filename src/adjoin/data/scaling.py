@@ -1,0 +1,84 @@
+"""Centred and scaled signals, in which models are fitted, and the way back.
+
+Receives a `Dataset`; gives the same data in model units, and factors back to the user's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from adjoin.arrays import Float1D
+from adjoin.data.dataset import Dataset, Record, freeze
+from adjoin.data.names import SignalNames
+from adjoin.errors import AdjoinError
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    r"""Centred and scaled signals, and the way back to the user's units.
+
+    .. math:: \tilde x_i = (x_i - o_i) / s_i
+
+    with `offset` :math:`o` and `scale` :math:`s`, both ``(n_inputs + 1,)``: inputs in order, then
+    the output, whose scale is also that of the noise.
+    """
+
+    names: SignalNames
+    offset: Float1D
+    scale: Float1D
+
+    def __post_init__(self) -> None:
+        freeze(self, "offset", "scale")
+
+    @classmethod
+    def identity(cls, names: SignalNames) -> Scaling:
+        """Leave the signals as they are."""
+        return cls(names, np.zeros(len(names.inputs) + 1), np.ones(len(names.inputs) + 1))
+
+    @classmethod
+    def from_dataset(cls, dataset: Dataset, center: bool, scale: bool) -> Scaling:
+        """Take mean and standard deviation over all records together; a constant keeps scale 1."""
+        plain, values = cls.identity(dataset.names), dataset._values()
+        deviation = values.std(axis=1)
+        is_constant = (values == values[:, :1]).all(axis=1)  # its deviation may round to 1e-17
+        deviation[is_constant | (deviation == 0)] = 1.0
+        offset = values.mean(axis=1) if center else plain.offset
+        return cls(dataset.names, offset, deviation if scale else plain.scale)
+
+    def apply(self, dataset: Dataset) -> Dataset:
+        """Return the data set in scaled units."""
+        own, given = self.names.ordered[:-1], dataset.names.ordered[:-1]
+        if own != given:
+            raise AdjoinError(f"the scaling is of the signals {own}, but the data have {given}.")
+        o, s = self.offset, self.scale
+        records = [
+            Record((record.inputs - o[:-1]) / s[:-1], (record.output - o[-1]) / s[-1])
+            for record in dataset.records
+        ]
+        return Dataset(tuple(records), dataset.names, dataset.sampling_time, dataset.label)
+
+    def coefficient_factor(self, exponents: Mapping[str, float]) -> float:
+        r"""Return what turns a term's coefficient on scaled signals into the user's units.
+
+        .. math:: \theta = \tilde\theta \; s_y / \prod_i s_i^{e_i}
+
+        with `exponents` from signal name to :math:`e_i`, the term's total degree in that signal.
+        """
+        factor = self.noise_factor
+        for name, exponent in exponents.items():
+            i = min(self.names.position(name), len(self.names.inputs))
+            factor /= float(self.scale[i]) ** exponent
+        return factor
+
+    @property
+    def noise_factor(self) -> float:
+        """The scale :math:`s_y` of the output, which turns scaled noise into the user's units."""
+        return float(self.scale[-1])
+
+    @property
+    def offsets(self) -> dict[str, float]:
+        """Offset of every input and of the output, by name."""
+        return dict(zip(self.names.ordered, self.offset.tolist(), strict=False))

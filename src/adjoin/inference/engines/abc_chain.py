@@ -1,0 +1,395 @@
+"""A chain of the free-run engine: calibration, annealing, and then a frozen ladder.
+
+Receives an `AbcEngine` and a generator; runs ``kernels/abc.py`` on its own workspace, and gives the
+trace of the coldest rung.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adjoin.arrays import Float1D
+from adjoin.data.scaling import Scaling
+from adjoin.errors import AdjoinError, DivergenceWarning
+from adjoin.inference.engines.free_run_work import make_fit_work, make_free_run, make_ladder
+from adjoin.inference.engines.workspace import pack_generator, write_terms
+from adjoin.inference.problem import white_box
+from adjoin.inference.traces import ChainTrace, LadderTrace, TraceLog, make_buffer
+from adjoin.kernels.abc import decide_all, run_abc
+from adjoin.kernels.state import (
+    ANNEAL,
+    DESCEND,
+    POLISH,
+    PROPOSALS,
+    PROPOSE,
+    RECORD,
+    AbcTarget,
+    Chain,
+    Trace,
+)
+
+if TYPE_CHECKING:
+    from adjoin.inference.engines.abc import AbcEngine
+
+Distance = Callable[[Float1D, Float1D], float]
+"""Of one record: simulated and measured output, in the user's units, seeding samples left out."""
+
+_POLISHES = 5  # in calibration, with as many greedy descents between
+_DECADES = 100.0  # of the hottest tolerance over the floor, where nothing else is known
+_LEAST_SHARE = 1e-12  # of the coldest tolerance, of the distance of no model at all
+_LEAST_EXCESS = 1e-3  # of the coldest tolerance over the floor: else there is no ladder above it
+
+
+class AbcChain:
+    """One chain: its ladder, its generator, and the caches it works with."""
+
+    def __init__(self, engine: AbcEngine, rng: np.random.Generator) -> None:
+        self.engine, self.rng = engine, rng
+        capacity, degree, rungs = engine.capacity, engine.encoding.max_degree, engine.ladder.rungs
+        self.ladder = make_ladder(capacity, degree, rungs, engine.n_annealing + 1)
+        self.ladder.width[:] = engine.ladder.width
+        self.ladder.state.variance[:, 1] = engine.target.coefficient
+        scaling = engine.scaling or Scaling.identity(engine.data.names)
+        run = make_free_run(engine.data, engine.encoding, engine.regression, scaling, capacity)
+        self.own = make_fit_work(run, capacity, degree, engine.table_bytes)
+        self.buffer: Trace = make_buffer(capacity)
+        self.log = TraceLog(engine.encoding)
+        self.stage = -1  # not calibrated; then stages that are over
+        self.hottest = math.inf
+        self.history: list[tuple[Float1D, float]] = []
+        self.reason = "annealing has not ended"
+        self.is_stranded = False  # a tolerance was asked for that it could not meet
+        self.n_start = 0
+        n_series = len(engine.regression.output) if engine.distance is not None else 0
+        self._series = np.zeros((rungs, n_series))
+        self._error = np.zeros(rungs)
+
+    @property
+    def n_drawn(self) -> int:
+        """How many samples were drawn since the chain began."""
+        return int(self.ladder.state.tally[0, 1])
+
+    @property
+    def n_samples(self) -> int:
+        """How many samples this object has drawn."""
+        return self.n_drawn - self.n_start
+
+    @property
+    def n_terms(self) -> int:
+        """The present number of terms of the coldest rung."""
+        return int(self.ladder.state.tally[0, 0])
+
+    @property
+    def acceptance(self) -> float:
+        """The share of structure moves that the coldest rung accepted."""
+        move = self.ladder.move[0, 1:]
+        return float(move[:, 2].sum() / max(move[:, 0].sum(), 1))
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether annealing is over."""
+        return self.stage == self.engine.ladder.stages
+
+    @property
+    def floor(self) -> float:
+        """The smallest distance met so far."""
+        known = [self.ladder.record[0], self.ladder.distance.min()]
+        if self.engine.is_guided:
+            known.append(self.ladder.record[2] / self.engine.target.unit)
+        return float(min(known))
+
+    def advance(self, n_samples: int) -> None:
+        """Draw so many samples more, after calibration, through the stages of annealing."""
+        settings = self.engine.ladder
+        if self.stage < 0:
+            self._calibrate()
+        while n_samples > 0:
+            n_block = n_samples
+            if not self.is_frozen:
+                end = self.engine.n_annealing * (self.stage + 1) // settings.stages
+                n_block = min(n_samples, end - self.n_drawn)
+            before = self.n_drawn
+            if self.is_stranded:
+                self.ladder.state.tally[0, 1] += n_block  # there is nothing it could record
+            else:
+                self.run(RECORD if self.is_frozen else ANNEAL, n_block)
+            n_samples -= self.n_drawn - before
+            if not self.is_frozen and self.n_drawn == end:
+                self._end_stage()
+
+    def run(self, mode: int, n_samples: int) -> None:
+        """Run the kernel in one of its modes; see `kernels.abc.run_abc`."""
+        engine = self.engine
+        if engine.distance is not None and n_samples:
+            self._run_by_distance(mode, n_samples)
+            return
+        while True:
+            n_samples -= self._call(engine.target, mode, n_samples)
+            if n_samples <= 0:
+                return
+            self.log.drain(self.buffer)
+
+    def _call(self, target: AbcTarget, mode: int, n_samples: int) -> int:
+        engine = self.engine
+        # Calibration is by the paper's proposals: there is no tolerance yet to be guided by.
+        target = target._replace(guided=0.0) if mode == DESCEND else target
+        return run_abc(
+            self.rng,
+            engine.prior_table,
+            engine.move_table,
+            target,
+            engine.regression,
+            self.ladder,
+            self.own,
+            self.buffer,
+            self._series,
+            self._error,
+            mode,
+            n_samples,
+        )
+
+    def _run_by_distance(self, mode: int, n_samples: int) -> None:
+        """As `run`, with the user's distance between proposal and decision."""
+        engine, found = self.engine, np.empty(self.engine.ladder.rungs)
+        if mode == POLISH:
+            return
+        for _ in range(n_samples):
+            if not self._call(engine.target, PROPOSE, 1):
+                self.log.drain(self.buffer)
+                self._call(engine.target, PROPOSE, 1)
+            for c in range(len(found)):
+                found[c] = math.inf
+                if self.ladder.pending[c, 0] and self._error[c] < math.inf:
+                    found[c] = self._distance(self._series[c])
+            self.decide(found, mode)
+
+    def decide(self, distance: Float1D, mode: int) -> None:
+        """Decide on what all rungs have proposed, by its distances."""
+        decide_all(
+            self.engine.prior_table,
+            self.engine.move_table,
+            self.engine.target,
+            self.ladder,
+            self.buffer,
+            distance,
+            self._error,
+            mode,
+        )
+
+    def _distance(self, simulated: Float1D) -> float:
+        """The user's distance in the user's units, averaged over records by their length."""
+        engine = self.engine
+        assert engine.distance is not None
+        scaling = engine.scaling or Scaling.identity(engine.data.names)
+        offset, scale = float(scaling.offset[-1]), float(scaling.scale[-1])
+        total = 0.0
+        for first, stop in zip(self.own.run.data.first, self.own.run.data.stop, strict=True):
+            measured = engine.regression.output[first:stop] * scale + offset
+            try:
+                value = float(engine.distance(simulated[first:stop] * scale + offset, measured))
+            except Exception as error:
+                raise AdjoinError(
+                    f"the distance function failed ({type(error).__name__}: {error}); it must take"
+                    " two arrays, simulated and measured, and return a number"
+                ) from error
+            if value < 0.0:
+                raise AdjoinError(
+                    f"the distance function returned {value:g}; a distance is 0 where both series"
+                    " are alike, and positive elsewhere"
+                )
+            total += value * (stop - first)
+        total /= engine.regression.n_rows
+        return total if math.isfinite(total) else math.inf
+
+    def _calibrate(self) -> None:
+        """Greedy descents of random structures, one per rung, polished; then the first ladder."""
+        engine, ladder = self.engine, self.ladder
+        fixed = engine.alphabet.fixed.terms
+        for c in range(engine.ladder.rungs):
+            drawn = engine.prior.draw_structure(self.rng, engine.encoding, engine.prior_table)
+            terms = [*fixed, *(term for term in drawn if term not in fixed)]
+            state = as_rung(ladder.state, c)
+            write_terms(state, engine.encoding, terms[: engine.capacity])
+            state.theta[: engine.target.n_pinned] = engine.regression.pinned_theta
+        nothing = engine.regression.output_norm**2, np.zeros_like(engine.regression.output)
+        self.hottest = self._judged(*nothing)[1]
+        start = self._run_of_pinned() if engine.target.n_pinned else nothing
+        ladder.error[:], ladder.distance[:] = self._judged(*start)
+        ladder.tolerance[:] = ladder.distance
+        n_descent = max(engine.ladder.descent // _POLISHES, 1)
+        for _ in range(_POLISHES):
+            self.run(DESCEND, n_descent)
+            self.run(POLISH, 1)
+        ladder.tally[:] = 0
+        ladder.width[:] = engine.ladder.width
+        wanted = engine.ladder.tolerance
+        is_enough = wanted is not None and self.floor <= wanted and math.isfinite(self.floor)
+        if not (self.floor < self.hottest or is_enough):
+            raise AdjoinError(
+                f"none of {ladder.saved[PROPOSALS]:,} models came nearer to the measured output"
+                " than no model at all: every free run diverged or went astray. Check that input"
+                " and output belong together and are in order; let signals be scaled (scale=True);"
+                " lower max_degree; or start with objective='osa'"
+            )
+        if not math.isfinite(self.hottest):  # no model at all has no distance
+            self.hottest = _DECADES * self.floor
+        self.stage = 0
+        self._respace(max(engine.ladder.cold_margin * self.floor, wanted or 0.0))
+
+    def _judged(self, error: float, series: Float1D) -> tuple[float, float]:
+        """The squared error of a run, and its distance."""
+        if self.engine.distance is not None and math.isfinite(error):
+            return error, self._distance(series)
+        return error, error / self.engine.target.unit
+
+    def _run_of_pinned(self) -> tuple[float, Float1D]:
+        """Squared error and series of the free run of the pinned terms alone."""
+        engine, run = self.engine, self.own.run.data
+        scaling = engine.scaling or Scaling.identity(engine.data.names)
+        fixed, n_seed = engine.alphabet.fixed, engine.alphabet.max_lag
+        inputs = [record.inputs for record in engine.data.records]
+        seeds = [record.output[:n_seed] for record in engine.data.records]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DivergenceWarning)  # an infinite error says it
+            found = white_box(engine.data, fixed, n_seed, scaling).simulate(inputs, seeds)
+        series = (np.concatenate(found) - scaling.offset[-1]) / scaling.scale[-1]
+        if not np.isfinite(series).all():
+            return math.inf, series
+        error = series - run.measured
+        stretches = zip(run.first, run.stop, strict=True)
+        return float(sum(error[a:b] @ error[a:b] for a, b in stretches)), series
+
+    def _end_stage(self) -> None:
+        """Tighten the ladder, and after the last stage freeze it."""
+        settings, ladder = self.engine.ladder, self.ladder
+        self.stage += 1
+        visited = ladder.cold[: ladder.cursor[0]]
+        quantile = float(np.quantile(visited, settings.quantile))
+        coldest = min(quantile, float(ladder.tolerance[0]))
+        reason = f"the {settings.quantile:g} quantile of the distances in the last of"
+        self.reason = f"{reason} {settings.stages} stages"
+        if self.engine.is_guided and math.isfinite(ladder.record[2]):
+            n_terms = int(ladder.champion.tally[0]) - self.engine.target.n_pinned
+            margin = settings.kappa * (n_terms + 2) / self.engine.regression.n_rows
+            coldest = float(ladder.record[2]) / self.engine.target.unit * (1.0 + margin)
+            self.reason = (
+                f"the squared error of the best structure fitted, of {n_terms} terms, and"
+                f" {100 * margin:.3g} % more"
+            )
+        if settings.tolerance is not None:
+            coldest = settings.tolerance if self.is_frozen else max(coldest, settings.tolerance)
+            self.reason = "the tolerance that was asked for"
+            if self.is_frozen and self.floor > settings.tolerance:
+                self.is_stranded = True
+                self.reason = (
+                    f"the tolerance {settings.tolerance:g} cannot be met: the smallest distance"
+                    f" found is {self.floor:.4g}. Raise the tolerance, or leave it to the rule;"
+                    " draw more samples; or allow a richer model (expected_terms, max_lag,"
+                    " max_degree)"
+                )
+                return
+        self._respace(coldest)
+        if self.is_frozen:
+            for counter in (ladder.move, ladder.guided, ladder.swap):
+                counter[:] = 0
+
+    def _respace(self, coldest: float) -> None:
+        """Place the ladder above the floor, and give each rung a state that satisfies it."""
+        engine, ladder = self.engine, self.ladder
+        if math.isfinite(self.hottest):  # of data without noise: rounding leaves nothing to anneal
+            coldest = max(coldest, _LEAST_SHARE * self.hottest)
+        lowest = min(self.floor, (1.0 - _LEAST_EXCESS) * coldest)
+        ladder.tolerance[:] = engine.ladder.spaced(lowest, coldest, self.hottest)
+        self.history.append((ladder.tolerance.copy(), self.floor))
+        # Above, free runs are found without a guide, and every structure would have to be fitted.
+        level = float(ladder.tolerance[(engine.ladder.rungs - 1) // 2]) * engine.target.unit
+        if level > ladder.level[0]:  # what was given up may have a chance now
+            self.own.fits.size[:] = 0
+            self.own.fits.bucket[:] = -1
+        ladder.level[0] = level
+        self._reassign()
+        ladder.tally[:] = 0
+        ladder.cursor[:] = 0
+
+    def _reassign(self) -> None:
+        """Give rungs beyond their tolerance the farthest known state within it.
+
+        The coldest rung goes to the best structure fitted, if there is one: where the posterior has
+        many modes, it should begin in the largest that is known.
+        """
+        ladder, unit = self.ladder, self.engine.target.unit
+        known = [
+            (d, e, _copied(as_rung(ladder.state, c)))
+            for c, (d, e) in enumerate(zip(ladder.distance, ladder.error, strict=True))
+        ]
+        if math.isfinite(ladder.record[0]):
+            known.append((ladder.record[0], ladder.record[3], _copied(ladder.best)))
+        champion = None
+        if self.engine.is_guided and math.isfinite(ladder.record[2]):
+            champion = ladder.record[2] / unit, ladder.record[2], _copied(ladder.champion)
+            known.append(champion)
+        for c, tolerance in enumerate(ladder.tolerance):
+            place = known[c]
+            if c == 0 and champion is not None and champion[0] <= tolerance:
+                place = champion
+            elif place[0] > tolerance:
+                place = max((p for p in known if p[0] <= tolerance), key=lambda p: p[0])
+            state, n_drawn = as_rung(ladder.state, c), ladder.state.tally[c, 1]
+            ladder.distance[c], ladder.error[c] = place[0], place[1]
+            for name in ("atom", "degree", "key", "theta", "tally"):
+                getattr(state, name)[:] = getattr(place[2], name)
+            state.tally[1] = n_drawn
+
+    def pack(self) -> dict[str, np.ndarray]:
+        """Everything needed to continue, as plain arrays."""
+        packed = {name: values.copy() for name, values in state_arrays(self).items()}
+        packed["generator"] = pack_generator(self.rng)
+        packed["stage"], packed["hottest"] = np.array([self.stage]), np.array([self.hottest])
+        packed["is_stranded"] = np.array([self.is_stranded])
+        rungs = self.engine.ladder.rungs
+        packed["tolerances"] = np.array([row for row, _ in self.history]).reshape(-1, rungs)
+        packed["floors"] = np.array([floor for _, floor in self.history])
+        packed["reason"] = np.frombuffer(self.reason.encode(), dtype=np.uint8)
+        return packed
+
+    def finish(self) -> ChainTrace:
+        """What the chain recorded."""
+        ladder = self.ladder
+        self.buffer.move[:] = ladder.move[0]
+        trace = LadderTrace(
+            distance=np.empty(0),
+            tolerance=np.array([row for row, _ in self.history]),
+            floor=np.array([floor for _, floor in self.history]),
+            width=ladder.width.copy(),
+            move=ladder.move.copy(),
+            guided=ladder.guided.copy(),
+            swap=ladder.swap.copy(),
+            saved=ladder.saved.copy(),
+            reason=self.reason,
+        )
+        return self.log.finish(self.buffer, self.n_samples, trace)
+
+
+def as_rung(states: Chain, c: int) -> Chain:
+    """The state of one rung, as views."""
+    return Chain(**{name: values[c] for name, values in states._asdict().items()})
+
+
+def _copied(state: Chain) -> Chain:
+    return Chain(**{name: values.copy() for name, values in state._asdict().items()})
+
+
+def state_arrays(chain: AbcChain) -> dict[str, np.ndarray]:
+    """Every array that makes up the state of a chain, by name."""
+    found = {"trouble": chain.buffer.trouble}
+    for name, value in chain.ladder._asdict().items():
+        if isinstance(value, Chain):
+            found |= {f"{name}_{part}": values for part, values in value._asdict().items()}
+        else:
+            found[name] = value
+    return found

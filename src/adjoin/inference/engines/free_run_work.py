@@ -1,0 +1,143 @@
+"""Empty workspaces of the free-run engine: the ladder, free runs, and free-run fits."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from adjoin.data.dataset import Dataset
+from adjoin.data.scaling import Scaling
+from adjoin.grammar.encoding import Encoding
+from adjoin.grammar.terms import FUNCTIONS
+from adjoin.inference.engines.workspace import make_chain, make_table, make_work
+from adjoin.kernels.functions import fill_function
+from adjoin.kernels.simulate import BLOCK
+from adjoin.kernels.state import (
+    N_MOVES,
+    N_SAVED,
+    FitTable,
+    FitWork,
+    FreeRun,
+    Ladder,
+    Linearised,
+    Program,
+    Recursion,
+    Regression,
+)
+
+_TABLE_TERMS = 2048  # inner products of so many terms, for the one-step starts of fits
+_ENTRIES = 2**16  # fits remembered; beyond, all are forgotten
+_KEYS = 64  # room for the keys and the order of a fit of 32 terms, on average
+
+
+def make_ladder(capacity: int, max_degree: int, rungs: int, n_cold: int) -> Ladder:
+    """An empty ladder, with room for `n_cold` distances of the coldest rung."""
+    return Ladder(
+        state=make_chain(capacity, max_degree, rungs),
+        proposed=make_chain(capacity, max_degree, rungs),
+        best=make_chain(capacity, max_degree),
+        champion=make_chain(capacity, max_degree),
+        tolerance=np.full(rungs, math.inf),
+        distance=np.full(rungs, math.inf),
+        width=np.ones(rungs),
+        level=np.full(1, math.inf),
+        error=np.full(rungs, math.inf),
+        pending=np.zeros((rungs, 3), dtype=np.int64),
+        ratio=np.zeros((rungs, 2)),
+        tally=np.zeros(rungs, dtype=np.int64),
+        move=np.zeros((rungs, N_MOVES, 3), dtype=np.int64),
+        guided=np.zeros((rungs, 2), dtype=np.int64),
+        swap=np.zeros((rungs, 2), dtype=np.int64),
+        saved=np.zeros(N_SAVED, dtype=np.int64),
+        record=np.array([math.inf, -math.inf, math.inf, math.inf]),
+        cold=np.zeros(n_cold),
+        cursor=np.zeros(1, dtype=np.int64),
+    )
+
+
+def make_free_run(
+    data: Dataset, encoding: Encoding, regression: Regression, scaling: Scaling, capacity: int
+) -> FreeRun:
+    """Free runs on these data, seeded with the measured output."""
+    names, degree = encoding.names, max(3, encoding.max_degree)
+    outputs = [atom for atom in encoding.atoms if atom.signal == names.output]
+    rows = ["", *sorted({atom.function for atom in outputs} - {""})]
+    # A function that does not scale gets the output in its own unit.
+    unit = float(scaling.scale[-1])
+    scale = np.array([unit if FUNCTIONS[f].homogeneity is None else 1.0 for f in rows])
+    n_samples = len(regression.output)
+    back = np.empty((len(rows), n_samples))
+    for i, function in enumerate(rows):
+        fill_function(FUNCTIONS[function].code, regression.output * scale[i], back[i])
+    bounds = np.cumsum([0, *(len(record.output) for record in data.records)], dtype=np.int64)
+    return FreeRun(
+        back_row=np.array(
+            [rows.index(a.function) if a in outputs else -1 for a in encoding.atoms],
+            dtype=np.int64,
+        ),
+        program=Program(
+            theta=np.zeros(capacity),
+            known_start=np.zeros(capacity + 1, dtype=np.int64),
+            known_row=np.zeros(capacity * degree, dtype=np.int64),
+            known_lag=np.zeros(capacity * degree, dtype=np.int64),
+            back_offset=np.zeros((degree, capacity), dtype=np.int64),
+            group=np.zeros(2 * degree + 2, dtype=np.int64),
+            back_function=np.array([FUNCTIONS[f].code for f in rows], dtype=np.int64),
+            back_scale=scale,
+        ),
+        order=np.zeros(capacity, dtype=np.int64),
+        data=Recursion(
+            known=regression.series,
+            back=back.ravel(),
+            measured=regression.output,
+            noise=np.zeros(n_samples),
+            predicted=regression.output.copy(),
+            first=bounds[:-1] + encoding.alphabet.max_lag,
+            stop=bounds[1:].copy(),
+            diverged=np.full(data.n_records, -1, dtype=np.int64),
+        ),
+        gain=np.zeros((capacity + 1, BLOCK)),
+        max_lag=max((atom.lag for atom in outputs), default=0),
+    )
+
+
+def make_fit_work(
+    run: FreeRun, capacity: int, max_degree: int, table_bytes: int = 64 * 2**20
+) -> FitWork:
+    """What free-run fits need; the tables take memory as they fill."""
+    # One cache line more than a power of two, or all rows would compete for the same lines.
+    width = capacity + 8
+    return FitWork(
+        work=make_work(capacity, max_degree),
+        table=make_table(max(_TABLE_TERMS, 2 * capacity), max_degree),
+        run=run,
+        linear=Linearised(
+            slope=np.zeros((run.max_lag + BLOCK, width)),
+            column=np.zeros((capacity, BLOCK + 8)),
+            feedback=np.zeros((run.max_lag + 1, BLOCK)),
+            lag=np.zeros(run.max_lag + 1, dtype=np.int64),
+            slot=np.zeros(run.max_lag + 1, dtype=np.int64),
+            product=np.zeros(BLOCK),
+            known=np.zeros(BLOCK),
+            normal=np.zeros((capacity, width)),
+            factor=np.zeros((capacity, width)),
+            gradient=np.zeros(capacity),
+            length=np.zeros(capacity),
+            step=np.zeros(capacity),
+            trial=np.zeros(capacity),
+        ),
+        fits=FitTable(
+            bucket=np.full(2 * _ENTRIES, -1, dtype=np.int64),
+            n_terms=np.zeros(_ENTRIES, dtype=np.int64),
+            first_key=np.zeros(_ENTRIES, dtype=np.int64),
+            first_value=np.zeros(_ENTRIES, dtype=np.int64),
+            scalar=np.zeros((_ENTRIES, 3)),
+            key=np.zeros(_KEYS * _ENTRIES, dtype=np.int64),
+            value=np.zeros(max(table_bytes // 8, capacity * (capacity + 5))),
+            size=np.zeros(3, dtype=np.int64),
+            sorted=np.zeros(capacity, dtype=np.int64),
+            place=np.zeros(capacity, dtype=np.int64),
+        ),
+        scratch=make_chain(capacity, max_degree),
+    )

@@ -1,0 +1,243 @@
+"""The prior over structures, coefficients and noise: hyperparameters, densities, draws.
+
+Receives the user's hyperparameters and an alphabet; hands tables to the kernels, and equations
+drawn from the prior to people.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from numbers import Real
+from typing import Self
+
+import numpy as np
+
+from adjoin.arrays import Float1D
+from adjoin.checks import is_real, make_generator, require_count
+from adjoin.errors import AdjoinError
+from adjoin.grammar import Alphabet, Grammar, Structure, Term
+from adjoin.grammar.encoding import Encoding
+from adjoin.grammar.terms import make_term
+from adjoin.kernels.draw import SMALLEST
+from adjoin.kernels.prior import draw_terms, term_priors
+from adjoin.kernels.state import PriorTable
+from adjoin.model import Model
+
+STANDARD, RAW = "standard", "raw"
+_FLAT = 0.05  # an inverse gamma with a smaller shape has draws that overflow
+
+
+@dataclass(frozen=True)
+class Prior:
+    r"""Beliefs before the data; the defaults are the preset ``"default"``.
+
+    .. math::
+        p(T) \propto \prod_{t \in T} λ_t\, p(t), \qquad
+        p(t) = (1-λ_m)\, q_c(t) + λ_m\, q_p(t), \qquad
+        θ \sim N(0, σ_θ² I), \quad σ² \sim IG(α, β)
+
+    where q_c is a product of independent atoms and q_p a power of one. Read the first as
+    independent inclusion: a term is in with odds :math:`λ_t\, p(t)`.
+
+    Parameters
+    ----------
+    expected_terms : float
+        λ_t, about the expected number of terms.
+    degree_rate : float
+        λ_d: degree - 1 of a product is Poisson with this rate, cut off at ``max_degree``.
+    lag_decay : float
+        λ_l: each further delay of an atom is less likely by this factor.
+    power_weight : float
+        λ_m, the share of pure powers.
+    power_rate : float
+        λ_p: degree - 1 of a pure power is Poisson with this rate.
+    coefficient_sd : float
+        σ_θ, the standard deviation of coefficients.
+    noise_shape, noise_scale : float
+        α and β of the noise variance.
+    coefficient_shape, coefficient_scale : float, optional
+        a and b of a hyperprior σ_θ² ~ IG(a, b), which `coefficient_sd` then only starts. Off by
+        default.
+    units : {"standard", "raw"}
+        What the numbers refer to: signals of unit variance, or the user's own units. With
+        ``"standard"``, `noise_scale` is a multiple of the output's variance even where signals are
+        left unscaled.
+    """
+
+    expected_terms: float = 5.0
+    degree_rate: float = 0.3
+    lag_decay: float = 0.6
+    power_weight: float = 0.5
+    power_rate: float = 0.7
+    coefficient_sd: float = 1.0
+    noise_shape: float = 1e-6
+    noise_scale: float = 1e-5
+    coefficient_shape: float | None = None
+    coefficient_scale: float | None = None
+    units: str = STANDARD
+
+    def __post_init__(self) -> None:
+        for name in (
+            "expected_terms",
+            "degree_rate",
+            "power_rate",
+            "coefficient_sd",
+            "noise_shape",
+            "noise_scale",
+        ):
+            _require(name, getattr(self, name), 0.0, math.inf, "a positive number")
+        _require("lag_decay", self.lag_decay, 0.0, 1.0, "a number between 0 and 1")
+        share = self.power_weight
+        if not (is_real(share) and 0.0 <= share <= 1.0):
+            raise AdjoinError(f"power_weight must be a share from 0 to 1, not {share!r}")
+        hyper = (self.coefficient_shape, self.coefficient_scale)
+        if (hyper[0] is None) != (hyper[1] is None):
+            raise AdjoinError("coefficient_shape and coefficient_scale go together; give both")
+        if hyper[0] is not None:
+            for name in ("coefficient_shape", "coefficient_scale"):
+                _require(name, getattr(self, name), 0.0, math.inf, "a positive number")
+        if self.units not in (STANDARD, RAW):
+            raise AdjoinError(f"units must be '{STANDARD}' or '{RAW}', not {self.units!r}")
+
+    @classmethod
+    def paper(cls, expected_terms: float = 5.0) -> Self:
+        """The paper's printed tables, in the user's own units."""
+        return cls(expected_terms=expected_terms, noise_scale=1.0, units=RAW)
+
+    @classmethod
+    def read(cls, given: Prior | str, expected_terms: float = 5.0) -> Prior:
+        """A preset by name with λ_t, or a `Prior` as it is."""
+        if isinstance(given, Prior):
+            if expected_terms not in (given.expected_terms, 5.0):
+                raise AdjoinError(
+                    f"expected_terms={expected_terms!r}, but the prior has"
+                    f" {given.expected_terms:g}; set it in the Prior only"
+                )
+            return given
+        if given == "default":
+            return cls(expected_terms=expected_terms)
+        if given == "paper":
+            return cls.paper(expected_terms)
+        raise AdjoinError(f"prior must be 'default', 'paper' or an adjoin.Prior, not {given!r}")
+
+    @property
+    def settings(self) -> dict[str, float | str | None]:
+        """All hyperparameters by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def changes(self) -> str:
+        """What differs from the defaults, as arguments: ``lag_decay=0.5, units='raw'``."""
+        plain = type(self)().settings
+        return ", ".join(f"{k}={v!r}" for k, v in self.settings.items() if v != plain[k])
+
+    def table(self, encoding: Encoding) -> PriorTable:
+        r"""As the kernels take it.
+
+        .. math:: w(a) = \frac{1}{V} \frac{(1-λ_l) λ_l^n}{1 - λ_l^K}
+
+        for one of V choices with K lags, n delays after its smallest.
+        """
+        weight = np.zeros(len(encoding.atoms))
+        alphabet, decay = encoding.alphabet, self.lag_decay
+        for atom in alphabet.atoms:
+            choice = alphabet.choice(atom)
+            share = (1.0 - decay) / (1.0 - decay**choice.n_lags)
+            n_delays = atom.lag - choice.min_lag
+            weight[encoding.number[atom]] = choice.weight * share * decay**n_delays
+        product = _degrees(self.degree_rate, alphabet.max_degree)
+        power = _degrees(self.power_rate, alphabet.max_degree)
+        factorial = np.array([math.factorial(d) for d in range(alphabet.max_degree + 1)], float)
+        return PriorTable(
+            weight=weight,
+            cumulative=np.cumsum(weight),
+            product=(1.0 - self.power_weight) * product * factorial,
+            power=self.power_weight * power,
+            product_cumulative=np.cumsum(product),
+            power_cumulative=np.cumsum(power),
+            power_weight=float(self.power_weight),
+            expected_terms=float(self.expected_terms),
+        )
+
+    def term_probability(self, term: Term, alphabet: Alphabet) -> float:
+        """p(t) of a term of the alphabet."""
+        term = make_term(term, alphabet.names)
+        if not 1 <= len(term) <= alphabet.max_degree:
+            raise AdjoinError(
+                f"a term has from 1 to max_degree={alphabet.max_degree} factors, not {len(term)}"
+            )
+        for atom in term:
+            alphabet.choice(atom)  # refuses atoms that are not in the alphabet
+        encoding, density = Encoding(alphabet), np.empty(1)
+        number = np.array([[encoding.number[atom] for atom in term]], dtype=np.int64)
+        term_priors(self.table(encoding), number, np.array([len(term)], dtype=np.int64), density)
+        return float(density[0])
+
+    def inclusion(self, term: Term, alphabet: Alphabet) -> float:
+        r"""The prior probability of a term being in, :math:`λ_t p / (1 + λ_t p)`."""
+        odds = self.expected_terms * self.term_probability(term, alphabet)
+        return odds / (1.0 + odds)
+
+    def draw(self, grammar: Grammar, n: int = 10, seed: int | None = 0) -> list[Model]:
+        """Models drawn from the prior, in the prior's units, to look at before fitting.
+
+        Their `noise_sd` is None where the noise prior is too flat to be drawn from.
+        """
+        require_count("n", n)
+        if not isinstance(grammar, Grammar):
+            raise AdjoinError(f"grammar must be an adjoin.Grammar, not {grammar!r}")
+        encoding = Encoding(grammar.alphabet)
+        table, rng = self.table(encoding), make_generator(seed)
+        return [self._draw_model(rng, encoding, table) for _ in range(n)]
+
+    def _draw_model(self, rng: np.random.Generator, encoding: Encoding, table: PriorTable) -> Model:
+        structure = self.draw_structure(rng, encoding, table)
+        sd = self.coefficient_sd
+        if self.coefficient_shape is not None and self.coefficient_scale is not None:
+            sd = _draw_sd(rng, self.coefficient_shape, self.coefficient_scale)
+        noise = None
+        if self.noise_shape >= _FLAT:
+            noise = _draw_sd(rng, self.noise_shape, self.noise_scale)
+        return Model(structure, tuple(sd * rng.standard_normal(len(structure))), noise)
+
+    def draw_structure(
+        self, rng: np.random.Generator, encoding: Encoding, table: PriorTable
+    ) -> Structure:
+        r"""A structure with every term in independently with odds :math:`x = λ_t\, p(t)`.
+
+        A Poisson(λ_t) number of draws from p(t) hits each term Poisson(x) times; a term that was
+        hit is kept with probability :math:`\frac{x}{1+x} / (1 - e^{-x})`.
+        """
+        hits = draw_prior_terms(rng, encoding, table, int(rng.poisson(self.expected_terms)))
+        odds = {term: self.expected_terms * density for term, density in hits}
+        kept = [t for t, x in odds.items() if rng.random() < x / (1.0 + x) / -math.expm1(-x)]
+        fixed = encoding.alphabet.fixed
+        return Structure((*fixed.terms, *(t for t in kept if t not in fixed.terms)), fixed.names)
+
+
+def draw_prior_terms(
+    rng: np.random.Generator, encoding: Encoding, table: PriorTable, n: int
+) -> list[tuple[Term, float]]:
+    """So many draws from p(t), each with its p(t)."""
+    atom = np.zeros((n, encoding.max_degree), dtype=np.int64)
+    degree, density = np.zeros(n, dtype=np.int64), np.zeros(n)
+    draw_terms(rng, table, atom, degree, density)
+    terms = [tuple(encoding.atoms[i] for i in row[:d]) for row, d in zip(atom, degree, strict=True)]
+    return list(zip(terms, density.tolist(), strict=True))
+
+
+def _degrees(rate: float, max_degree: int) -> Float1D:
+    """P(d) for d = 0 … max_degree: d - 1 is Poisson, cut off; no term has degree 0."""
+    mass = [0.0] + [rate ** (d - 1) / math.factorial(d - 1) for d in range(1, max_degree + 1)]
+    return np.array(mass) / math.fsum(mass)
+
+
+def _draw_sd(rng: np.random.Generator, shape: float, scale: float) -> float:
+    """The root of a draw from IG(shape, scale), whose gamma variate may underflow to zero."""
+    return math.sqrt(scale / max(rng.standard_gamma(shape), SMALLEST))
+
+
+def _require(name: str, value: object, low: float, high: float, what: str) -> None:
+    if not (isinstance(value, Real) and is_real(value) and low < float(value) < high):
+        raise AdjoinError(f"{name} must be {what}, not {value!r}")

@@ -1,0 +1,157 @@
+"""What one chain leaves behind, kept small: structure numbers and ragged coefficients.
+
+Receives the kernels' `Trace` buffers; hands the posterior arrays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from adjoin.arrays import Float1D, Float2D, Int1D, Int2D
+from adjoin.grammar.encoding import Encoding
+from adjoin.kernels.state import N_MOVES, Trace
+
+_RECORDS, _VALUES = 4096, 65_536  # per buffer: a few hundred kilobytes
+_MOST_SEEN = 50_000  # orders of terms remembered; a long chain of large structures meets millions
+
+
+class LadderTrace(NamedTuple):
+    """How the tolerance ladder of a free-run chain came about, and how it did once it was frozen.
+
+    ``distance`` : (n_records,) of each recorded state, in the unit of the tolerances.
+    ``tolerance`` : (n_stages, n_rungs) the ladder after calibration and after every stage of
+    annealing; the last row is the frozen one. ``floor`` : (n_stages,) smallest distance met so far.
+    ``width`` : (n_rungs,) of the random walk. ``move`` : (n_rungs, 9, 3), ``guided`` : (n_rungs, 2)
+    and ``swap`` : (n_rungs, 2) as in `kernels.state.Ladder`, counted since it was frozen.
+    ``saved`` : (8,) what became of all proposals, see there.
+    ``reason`` : why annealing ended where it did.
+    """
+
+    distance: Float1D
+    tolerance: Float2D
+    floor: Float1D
+    width: Float1D
+    move: Int2D
+    guided: Int2D
+    swap: Int2D
+    saved: Int1D
+    reason: str
+
+
+class ChainTrace(NamedTuple):
+    """All records of one chain, one row each; structures are numbered by first appearance.
+
+    ``structures`` : keys of the terms of each structure, in canonical order.
+    ``structure`` : (n_records,) number of the structure.
+    ``theta`` : coefficients of all records end to end, in canonical order of the terms.
+    ``offset`` : (n_records + 1,) the coefficients of record i are theta[offset[i] : offset[i + 1]].
+    ``noise``, ``coefficient`` : (n_records,) variances σ² and σ_θ².
+    ``log_lik``, ``log_prior`` : (n_records,) of the draw, and of its structure.
+    ``move`` : (9, 3) moves proposed, possible, accepted; ``trouble`` : (3,) see `Trace`.
+    ``n_samples`` : how many samples were drawn.
+    ``ladder`` : of a free-run chain; its records begin when the ladder is frozen.
+    """
+
+    structures: list[tuple[int, ...]]
+    structure: Int1D
+    theta: Float1D
+    offset: Int1D
+    noise: Float1D
+    coefficient: Float1D
+    log_lik: Float1D
+    log_prior: Float1D
+    move: Int2D
+    trouble: Int1D
+    n_samples: int
+    ladder: LadderTrace | None = None
+
+
+def make_buffer(capacity: int) -> Trace:
+    """An empty buffer for chains of at most `capacity` terms."""
+    return Trace(
+        n_terms=np.zeros(_RECORDS, dtype=np.int64),
+        is_new=np.zeros(_RECORDS, dtype=np.int64),
+        scalar=np.zeros((_RECORDS, 5)),
+        theta=np.zeros(_VALUES + capacity),
+        key=np.zeros(_VALUES + capacity, dtype=np.int64),
+        cursor=np.zeros(3, dtype=np.int64),
+        move=np.zeros((N_MOVES, 3), dtype=np.int64),
+        trouble=np.zeros(3, dtype=np.int64),
+    )
+
+
+@dataclass
+class TraceLog:
+    """Collects the buffers of one chain."""
+
+    encoding: Encoding
+    structures: dict[tuple[int, ...], int] = field(default_factory=dict)
+    _seen: dict[bytes, tuple[int, Int1D | None]] = field(default_factory=dict)
+    _structure: list[Int1D] = field(default_factory=list)
+    _n_terms: list[Int1D] = field(default_factory=list)
+    _theta: list[Float1D] = field(default_factory=list)
+    _scalar: list[Float1D] = field(default_factory=list)
+
+    def drain(self, buffer: Trace) -> None:
+        """Take over what a buffer holds, and empty it; its counters go on counting."""
+        n_records, n_theta, _ = buffer.cursor
+        start = np.flatnonzero(buffer.is_new[:n_records])
+        end = np.append(start[1:], n_records)[: len(start)]  # none of none
+        numbers = np.empty(len(start), dtype=np.int64)
+        theta = buffer.theta[:n_theta].copy()
+        place = key_place = 0
+        for i, (first, last) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
+            size = int(buffer.n_terms[first])
+            numbers[i], order = self._recognise(buffer.key[key_place : key_place + size])
+            width = size * (last - first)
+            if order is not None:
+                block = theta[place : place + width].reshape(last - first, size)
+                block[:] = block[:, order]
+            place += width
+            key_place += size
+        self._structure.append(np.repeat(numbers, end - start))
+        self._n_terms.append(buffer.n_terms[:n_records].copy())
+        self._theta.append(theta)
+        self._scalar.append(buffer.scalar[:n_records].copy())
+        buffer.cursor[:] = 0
+
+    def _recognise(self, keys: Int1D) -> tuple[int, Int1D | None]:
+        """The number of the structure of these terms, and how to put them into canonical order."""
+        code = keys.tobytes()
+        if len(self._seen) > _MOST_SEEN:
+            self._seen.clear()
+        if code not in self._seen:
+            digits = [self.encoding.digits(key) for key in keys.tolist()]
+            order = np.array(sorted(range(len(digits)), key=digits.__getitem__), dtype=np.int64)
+            number = self.structures.setdefault(tuple(keys[order].tolist()), len(self.structures))
+            is_ordered = bool((order == np.arange(len(order))).all())
+            self._seen[code] = number, None if is_ordered else order
+        return self._seen[code]
+
+    def finish(
+        self, buffer: Trace, n_samples: int, ladder: LadderTrace | None = None
+    ) -> ChainTrace:
+        """Everything collected, and what the buffer still holds.
+
+        The distances of the records are put into the `ladder`, if there is one.
+        """
+        self.drain(buffer)
+        scalar = np.concatenate(self._scalar)
+        n_terms = np.concatenate(self._n_terms)
+        return ChainTrace(
+            structures=list(self.structures),
+            structure=np.concatenate(self._structure),
+            theta=np.concatenate(self._theta),
+            offset=np.append(0, np.cumsum(n_terms)),
+            noise=scalar[:, 0].copy(),
+            coefficient=scalar[:, 1].copy(),
+            log_lik=scalar[:, 2].copy(),
+            log_prior=scalar[:, 3].copy(),
+            move=buffer.move.copy(),
+            trouble=buffer.trouble.copy(),
+            n_samples=n_samples,
+            ladder=None if ladder is None else ladder._replace(distance=scalar[:, 4].copy()),
+        )

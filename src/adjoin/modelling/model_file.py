@@ -1,0 +1,189 @@
+"""Model files: one model as JSON that people can read and write too.
+
+Receives a `Model`; writes and reads a file whose one truth is the equation:
+
+    {
+      "format": "adjoin model",
+      "schema_version": 1,
+      "equation": "y(k) = 0.5*u(k-1) + 0.3*y(k-1)",
+      "inputs": ["u"],
+      "output": "y",
+      "noise": "e",
+      "noise_sd": 0.1,
+      "offsets": {"y": 293.15},
+      "sampling_time": 0.01
+    }
+
+The equation is in deviations from the offsets. All after `output` may be left out: the noise's
+name is then `e`, its size and the sampling time unknown, the offsets zero.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from adjoin.data.names import SignalNames
+from adjoin.errors import AdjoinError
+from adjoin.files import opened, write_whole
+from adjoin.grammar.parser import read_equation
+from adjoin.grammar.terms import Structure
+
+if TYPE_CHECKING:
+    from adjoin.model import Model
+
+FORMAT, SCHEMA_VERSION = "adjoin model", 1
+_REQUIRED = ("format", "schema_version", "equation", "inputs", "output")
+_OPTIONAL = ("noise", "noise_sd", "offsets", "sampling_time")
+
+
+class ModelFields(NamedTuple):
+    """The arguments of a `Model`, in its order."""
+
+    structure: Structure
+    theta: tuple[float, ...]
+    noise_sd: float | None
+    offsets: dict[str, float]
+
+
+def write_model(
+    model: Model, path: str | os.PathLike[str], sampling_time: float | None = None
+) -> None:
+    """Write a model file, whole or not at all; `Model.read` gives back an equal one.
+
+    Parameters
+    ----------
+    model : Model
+        What to write.
+    path : path
+        Where to; a file that is there is replaced.
+    sampling_time : float, optional
+        Seconds between two samples of the data it is for; a remark in the file.
+    """
+    names = model.names
+    fields = {
+        "format": FORMAT,
+        "schema_version": SCHEMA_VERSION,
+        "equation": model.equation,
+        "inputs": list(names.inputs),
+        "output": names.output,
+        "noise": names.noise,
+        "noise_sd": None if model.noise_sd is None else float(model.noise_sd),
+        "offsets": dict(model.offsets),
+        "sampling_time": None if sampling_time is None else float(sampling_time),
+    }
+    text = json.dumps(fields, indent=2) + "\n"
+    try:
+        _read(text)  # beyond the bounds of typed equations lie models that could not be read
+    except AdjoinError as error:
+        raise AdjoinError(f"cannot write '{path}': {error}") from None
+    write_whole(path, text)
+
+
+def read_model(path: str | os.PathLike[str]) -> ModelFields:
+    """Read a model file: ``Model(*read_model(path))``.
+
+    Raises
+    ------
+    AdjoinError
+        With the name of the file, for whatever is not a model file.
+    """
+    with opened(path) as file:
+        content = file.read()
+    try:
+        return _read(content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        reason = f"it is not text in UTF-8 (byte {error.start})"
+    except AdjoinError as error:
+        reason = str(error)
+    raise AdjoinError(f"'{path}' is not a model file that can be read: {reason}")
+
+
+def _read(text: str) -> ModelFields:
+    fields = _fields(text)
+    inputs = fields["inputs"]
+    if not (isinstance(inputs, list) and all(map(_is_text, inputs))):
+        raise AdjoinError('"inputs" must be a list of names, such as ["u"]')
+    output, equation = (_text(fields, name) for name in ("output", "equation"))
+    names = SignalNames.declare(inputs, output)
+    if "noise" in fields:
+        names = SignalNames(names.inputs, output, _text(fields, "noise"))
+    offsets = fields.get("offsets", {})
+    if not (isinstance(offsets, dict) and all(map(_is_text, offsets))):
+        raise AdjoinError('"offsets" must be numbers by signal name, such as {"y": 293.15}')
+    for name, value in offsets.items():
+        _require_number(f"the offset of '{name}'", value)
+    noise_sd, sampling_time = fields.get("noise_sd"), fields.get("sampling_time")
+    if noise_sd is not None:
+        _require_number('"noise_sd"', noise_sd)
+    if sampling_time is not None:
+        _require_number('"sampling_time"', sampling_time)
+        if sampling_time <= 0.0:
+            raise AdjoinError(f'"sampling_time" must be positive, not {sampling_time!r}')
+    found = read_equation(equation, names)
+    return ModelFields(found.structure, found.theta, noise_sd, offsets)
+
+
+def _fields(text: str) -> dict[str, Any]:
+    """The fields of a model file of a known version, none missing and none unknown."""
+    try:
+        # Whole numbers as floats too: a huge one is then infinite, and refused as such.
+        found = json.loads(
+            text, parse_int=float, parse_constant=_refuse_constant, object_pairs_hook=_once
+        )
+    except json.JSONDecodeError as error:
+        raise AdjoinError(
+            f"it is not JSON: {error.msg} in line {error.lineno}, column {error.colno}"
+        ) from None
+    except RecursionError:
+        raise AdjoinError("its brackets are nested too deeply") from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise AdjoinError(f'it is JSON without "format": "{FORMAT}"; choose another file')
+    version = found.get("schema_version")
+    if not isinstance(version, float) or not version.is_integer() or version < 1:
+        raise AdjoinError(f'"schema_version" must be {SCHEMA_VERSION}, not {version!r}')
+    if version > SCHEMA_VERSION:
+        raise AdjoinError(
+            f"it has schema version {version:.0f}, and this adjoin knows {SCHEMA_VERSION};"
+            " update adjoin"
+        )
+    if missing := [name for name in _REQUIRED if name not in found]:
+        raise AdjoinError(f'"{missing[0]}" is missing')
+    if unknown := [name for name in found if name not in (*_REQUIRED, *_OPTIONAL)]:
+        raise AdjoinError(
+            f"it has an unknown field {unknown[0]!r}; known are {', '.join(_REQUIRED + _OPTIONAL)}"
+        )
+    return found
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON whose names are all different."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise AdjoinError(f"{name!r} is there twice")
+        found[name] = value
+    return found
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise AdjoinError(f"{text} is not a finite number")
+
+
+def _text(fields: dict[str, Any], name: str) -> str:
+    value = fields[name]
+    if not _is_text(value):
+        raise AdjoinError(f'"{name}" must be a text, not {value!r}')
+    return str(value)
+
+
+def _is_text(value: object) -> bool:
+    """Whether a value is a text that can be printed; JSON allows halves of characters."""
+    return isinstance(value, str) and not any("\ud800" <= c <= "\udfff" for c in value)
+
+
+def _require_number(what: str, value: object) -> None:
+    if not (isinstance(value, float) and math.isfinite(value)):
+        raise AdjoinError(f"{what} must be a finite number, not {value!r}")

@@ -1,0 +1,95 @@
+"""The recorded samples of all chains, end to end, as the posterior works with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adjoin.arrays import Float1D, Int1D, Int2D
+from adjoin.inference.prior import Prior
+
+
+@dataclass(frozen=True)
+class Draws:
+    """The recorded samples after burn-in of all chains, one after another, in the user's units.
+
+    ``chain``, ``structure`` : (n_draws,) number of the chain and of the structure.
+    ``theta``, ``term`` : coefficients of all draws end to end, and the number of each one's term.
+    ``offset`` : (n_draws + 1,) the coefficients of draw i are ``theta[offset[i] : offset[i + 1]]``.
+    ``noise_sd`` : (n_draws,) standard deviation of the noise.
+    ``noise``, ``coefficient`` : (n_draws,) variances σ² and σ_θ² in model units.
+    ``log_lik``, ``log_prior`` : (n_draws,) of the draw, and of its structure, in model units.
+    """
+
+    chain: Int1D
+    structure: Int1D
+    theta: Float1D
+    term: Int1D
+    offset: Int1D
+    noise_sd: Float1D
+    noise: Float1D
+    coefficient: Float1D
+    log_lik: Float1D
+    log_prior: Float1D
+
+    def __len__(self) -> int:
+        return len(self.structure)
+
+    @property
+    def size(self) -> Int1D:
+        """(n_draws,) number of terms."""
+        return np.diff(self.offset)
+
+    @property
+    def owner(self) -> Int1D:
+        """The number of the draw that each coefficient belongs to."""
+        return np.repeat(np.arange(len(self)), self.size)
+
+    @property
+    def ends(self) -> Int2D:
+        """(n_chains, n) the last n draws of every chain, n those of the shortest.
+
+        Chains differ in length only where a run was interrupted.
+        """
+        of_chain = [np.flatnonzero(self.chain == number) for number in np.unique(self.chain)]
+        shortest = min(map(len, of_chain))
+        return np.array([places[len(places) - shortest :] for places in of_chain])
+
+
+def log_density(
+    draws: Draws,
+    theta: Float1D,
+    prior: Prior,
+    power: float,
+    output_variance: float,
+    has_noise: bool = True,
+    n_kept: int = 0,
+) -> Float1D:
+    r"""Log posterior density of each draw, up to a constant.
+
+    .. math::
+        w \log p(y \mid T, θ, σ²) + \log p(T) + \log p(θ \mid σ_θ²) + \log p(σ²) + \log p(σ_θ²)
+
+    the last where σ_θ² is drawn too. `theta` are the coefficients of all draws in model units,
+    `power` is w, and the noise prior's scale is a multiple of `output_variance`. Without
+    `has_noise` σ² is not drawn, and its prior is left out; so is that of the `n_kept` coefficients
+    of each draw that were fitted before, which are zero in `theta`.
+    """
+    squares = np.bincount(draws.owner, weights=theta**2, minlength=len(draws))
+    spread = draws.coefficient
+    total: Float1D = power * draws.log_lik + draws.log_prior
+    n_drawn = draws.size - n_kept
+    total -= 0.5 * (n_drawn * np.log(2.0 * np.pi * spread) + squares / spread)
+    if has_noise:
+        scale = prior.noise_scale * output_variance
+        total += _log_inverse_gamma(draws.noise, prior.noise_shape, scale)
+    if prior.coefficient_shape is not None and prior.coefficient_scale is not None:
+        total += _log_inverse_gamma(spread, prior.coefficient_shape, prior.coefficient_scale)
+    return total
+
+
+def _log_inverse_gamma(value: Float1D, shape: float, scale: float) -> Float1D:
+    r"""Log density of IG(α, β) up to its constant: :math:`-(α + 1) \log x - β/x`."""
+    found: Float1D = -(shape + 1.0) * np.log(value) - scale / value
+    return found

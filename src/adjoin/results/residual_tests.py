@@ -1,0 +1,211 @@
+r"""Correlation tests: whether residuals still hold something that a model could explain.
+
+Receives residuals, output and inputs, record by record; gives one `ResidualTest` each. For two
+centred series a and b
+
+.. math:: φ_{ab}(τ) = \frac{\sum_k a(k)\, b(k-τ)}{\sqrt{\sum_k a(k)^2 \sum_k b(k)^2}}
+
+is zero but for chance at every lag τ ≥ 0 if the residual ε is white noise that no past value
+explains. The linear tests are :math:`φ_{εε}` and :math:`φ_{εu}`; the nonlinear ones
+:math:`φ_{ε(εu)}, φ_{εu²}, φ_{ε²u²}` (Billings and Voon, 1986) and :math:`φ_{(yε)ε²}, φ_{(yε)u²}`
+(Billings and Zhu, 1994), which see what is left of even powers and of products.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+
+import numpy as np
+
+from adjoin.arrays import Float1D, Int1D
+from adjoin.checks import require_count
+
+MAX_LAG = 25
+FALSE_ALARMS = 0.01
+"""How often any test fails although nothing is left, over all lags of all tests together."""
+
+_INSIDE = 1.96  # standard errors: the 95 % band that the field draws
+_ROUNDING = 1e-14  # of a series' size: what is left of a constant after its mean is taken off
+_NOTHING = 1e-8  # of the output's size: residuals below are what a perfect fit leaves, not data
+
+Records = Sequence[Float1D]
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualTest:
+    r"""One correlation function, held against chance.
+
+    Parameters
+    ----------
+    name, symbol : str
+        What is correlated with what, in words and as mathtext.
+    lag : (n_lags,) int
+        The lags τ.
+    correlation : (n_lags,) float
+        φ(τ).
+    z : (n_lags,) float
+        φ(τ) over its standard error, the larger of 1/√N, which is that of independent series, and
+        :math:`\sqrt{\sum a^2 b^2 / (\sum a^2 \sum b^2)}`, which is right where the size of one
+        goes with that of the other too. The second alone would cry wolf: squares are skewed, and
+        where the large ones happen to be missing from a sum, it is negative and its error small.
+    n_samples : int
+        N.
+    n_compared, n_tests : int
+        The lags of all tests made together, and the tests, for which is made allowance.
+    """
+
+    name: str
+    symbol: str
+    lag: Int1D
+    correlation: Float1D
+    z: Float1D
+    n_samples: int
+    n_compared: int
+    n_tests: int
+
+    @property
+    def band(self) -> float:
+        """The 95 % band 1.96/√N: of a hundred lags about five are outside it by chance."""
+        return _INSIDE / math.sqrt(self.n_samples)
+
+    @property
+    def limit(self) -> float:
+        """How large |z| may get: beyond it at any lag of any test in one run of two hundred."""
+        return NormalDist().inv_cdf(1.0 - 0.5 * FALSE_ALARMS / (2.0 * self.n_compared))
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether more lags have |z| > 1.96 than chance brings to any test in 200 runs.
+
+        By chance that happens at one lag of twenty, so the number of such lags is binomial.
+        """
+        n, m = len(self.lag), int(np.count_nonzero(np.abs(self.z) > _INSIDE))
+        tail = math.fsum(math.comb(n, i) * 0.05**i * 0.95 ** (n - i) for i in range(m, n + 1))
+        return tail < 0.5 * FALSE_ALARMS / self.n_tests
+
+    @property
+    def is_significant(self) -> np.ndarray:
+        """(n_lags,) which lags chance does not explain: the large ones, or many small ones."""
+        return np.abs(self.z) > (_INSIDE if self.is_crowded else self.limit)
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether chance explains all lags."""
+        return not self.is_significant.any()
+
+    @property
+    def summary(self) -> dict[str, object]:
+        """As plain values: `test`, `is_passed`, `largest`, at `lag`, `band`, `n_outside`."""
+        worst = int(np.abs(self.z).argmax())
+        return {
+            "test": self.name,
+            "is_passed": self.is_passed,
+            "largest": float(self.correlation[worst]),
+            "lag": int(self.lag[worst]),
+            "band": self.band,
+            "n_outside": int(np.count_nonzero(np.abs(self.correlation) > self.band)),
+            "n_lags": len(self.lag),
+        }
+
+
+def residual_tests(
+    residuals: Records, outputs: Records, inputs: Mapping[str, Records], max_lag: int = MAX_LAG
+) -> list[ResidualTest]:
+    """All tests, linear ones first; those with an input once for each.
+
+    Parameters
+    ----------
+    residuals, outputs : one (n,) array per record
+        Equally long.
+    inputs : mapping of str to one (n,) array per record
+        By signal name.
+    max_lag : int
+        The largest lag; less where records are short.
+    """
+    require_count("max_lag", max_lag)
+    longest = max(map(len, residuals))
+    max_lag = max(1, min(max_lag, longest // 4))
+    error = _centred(residuals, _NOTHING * _size(outputs))
+    squared = _centred([e**2 for e in error])
+    product = _centred([y * e for y, e in zip(outputs, error, strict=True)])
+    late = range(1, max_lag + 1)
+    every = range(max_lag + 1)
+    tests = [_correlate("residual with itself", r"\varepsilon\,\varepsilon", error, error, late)]
+    centred = {name: _centred(records) for name, records in inputs.items()}
+    of = {name: f" {name}" if len(centred) > 1 else "" for name in centred}
+    for name, u in centred.items():
+        tests.append(
+            _correlate(f"residual with input{of[name]}", r"\varepsilon\,u", error, u, every)
+        )
+    for name, u in centred.items():
+        both = _centred([e * x for e, x in zip(error, u, strict=True)])
+        square = _centred([x**2 for x in u])
+        tests += [
+            _correlate(
+                f"residual with residual × input{of[name]}",
+                r"\varepsilon\,(\varepsilon u)",
+                error,
+                both,
+                late,
+            ),
+            _correlate(
+                f"residual with input{of[name]}²", r"\varepsilon\,u^2", error, square, every
+            ),
+            _correlate(
+                f"residual² with input{of[name]}²",
+                r"\varepsilon^2 u^2",
+                squared,
+                square,
+                every,
+            ),
+            _correlate(
+                f"output × residual with input{of[name]}²",
+                r"(y\varepsilon)\,u^2",
+                product,
+                square,
+                every,
+            ),
+        ]
+    tests.append(
+        _correlate(
+            "output × residual with residual²",
+            r"(y\varepsilon)\,\varepsilon^2",
+            product,
+            squared,
+            late,
+        )
+    )
+    n_compared = sum(len(test.lag) for test in tests)
+    return [replace(test, n_compared=n_compared, n_tests=len(tests)) for test in tests]
+
+
+def _size(records: Records) -> float:
+    return max(float(np.abs(record).max(initial=0.0)) for record in records)
+
+
+def _centred(records: Records, nothing: float = 0.0) -> list[Float1D]:
+    """Deviations from the mean of all records; zero where none is above `nothing` or rounding."""
+    mean = np.concatenate(list(records)).mean()
+    deviation = [np.asarray(record - mean, dtype=np.float64) for record in records]
+    if _size(deviation) <= max(nothing, _ROUNDING * _size(records)):
+        return [np.zeros_like(record) for record in deviation]
+    return deviation
+
+
+def _correlate(name: str, symbol: str, a: Records, b: Records, lags: range) -> ResidualTest:
+    """φ_ab at these lags, records pooled and never reaching across each other."""
+    scale = math.sqrt(sum(float(x @ x) for x in a) * sum(float(x @ x) for x in b))
+    n_samples = sum(map(len, a))
+    correlation, z = np.zeros(len(lags)), np.zeros(len(lags))
+    for i, lag in enumerate(lags):
+        pairs = [x[lag:] * y[: len(y) - lag] for x, y in zip(a, b, strict=True) if len(x) > lag]
+        terms = np.concatenate([*pairs, np.empty(0)])
+        if scale > 0.0:  # a series that stands still correlates with nothing
+            error = max(1.0 / math.sqrt(n_samples), math.sqrt(float(terms @ terms)) / scale)
+            correlation[i] = terms.sum() / scale
+            z[i] = correlation[i] / error
+    symbol = rf"$\phi_{{{symbol}}}$"
+    return ResidualTest(name, symbol, np.array(lags), correlation, z, n_samples, len(lags), 1)

@@ -1,0 +1,34 @@
+"""Numbers and words for people: as many digits as an uncertainty warrants, counts with their noun.
+
+Receives values; hands texts to errors, and to tables on the terminal, in LaTeX and in reports.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+_MOST_PLACES = 7  # after or before the decimal point; beyond, an exponent reads better
+
+
+def rounded(values: Sequence[float], spread: float) -> list[str]:
+    """Numbers to the place of the second significant digit of their spread, zeros kept."""
+    size = max(map(abs, values))
+    # A spread that is rounding error alone says nothing about where to stop.
+    if not (spread > 1e-12 * size > 0.0 and math.isfinite(spread)):
+        return [f"{value:.4g}" for value in values]
+    places = 1 - math.floor(math.log10(spread))
+    if 0 <= places <= _MOST_PLACES and size < 10**_MOST_PLACES:
+        return [f"{value:.{places}f}" for value in values]
+    digits = max(0, places + math.floor(math.log10(size)))
+    return [f"{value:.{digits}e}" if value != spread else f"{value:.1e}" for value in values]
+
+
+def percent(share: float, places: int = 1) -> str:
+    """A share in percent: ``98.4 %``."""
+    return f"{100.0 * share:.{places}f} %"
+
+
+def counted(n: int, noun: str) -> str:
+    """Say how many: ``1 record``, ``2 records``."""
+    return f"{n} {noun}{'' if n == 1 else 's'}"
