@@ -13,6 +13,7 @@ import numpy as np
 
 from adjoin import Grammar, Prior, datasets
 from adjoin.inference.engines.abc import AbcEngine
+from adjoin.inference.problem import Problem
 from adjoin.kernels.state import (
     COMPLETE,
     FITS,
@@ -48,8 +49,7 @@ def main() -> None:
     print(f"one free run of 990 samples in plain Python: {1e3 * plain:.2f} ms\n")
     for rule in ("paper", "default"):
         engine = AbcEngine(
-            train,
-            Grammar.narx().alphabet,
+            Problem(train, Grammar.narx().alphabet),
             N_SAMPLES,
             Prior.paper(EXPECTED_TERMS),
             rule=rule,

@@ -23,7 +23,7 @@ from adjoin import AdjoinError, Grammar, Prior, datasets
 from adjoin.data.dataset import Dataset
 from adjoin.data.scaling import Scaling
 from adjoin.inference.engines.prediction import PredictionChain, PredictionEngine
-from adjoin.inference.problem import design
+from adjoin.inference.problem import Problem
 
 _START = """
 import time
@@ -41,10 +41,12 @@ import resource, sys
 from adjoin import Grammar, Prior, datasets
 from adjoin.inference.engines.prediction import PredictionEngine
 from adjoin.data.scaling import Scaling
+from adjoin.inference.problem import Problem
 train = datasets.silverbox().train
 scaling = Scaling.from_dataset(train, True, True)
 alphabet = Grammar.narx(max_lag=50).alphabet
-engine = PredictionEngine(train, alphabet, thin=5, table_bytes=int(sys.argv[1]), scaling=scaling)
+problem = Problem(train, alphabet, scaling)
+engine = PredictionEngine(problem, thin=5, table_bytes=int(sys.argv[1]))
 chain = engine.start(0)
 chain.advance(int(sys.argv[2]))
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, chain.table_size / 2**20)
@@ -72,7 +74,8 @@ def time_plain(engine: PredictionEngine, chain: PredictionChain) -> float:
     best = np.inf
     for _ in range(5):
         begin = time.process_time()
-        columns, output = design(engine.data, structure, engine.alphabet.max_lag, engine.scaling)
+        rows = engine.problem.rows
+        columns, output = rows.design(structure), rows.fitted
         precision = columns.T @ columns / noise + np.eye(len(keys)) / coefficient
         factor = np.linalg.cholesky(precision)
         np.linalg.solve(factor, columns.T @ output / noise)
@@ -119,9 +122,8 @@ def main() -> None:
     )
     academic = datasets.academic(0).train
     for expected_terms in (1.0, 5.0, 20.0):
-        engine = PredictionEngine(
-            academic, Grammar.narx().alphabet, Prior.paper(expected_terms), thin=5
-        )
+        problem = Problem(academic, Grammar.narx().alphabet)
+        engine = PredictionEngine(problem, Prior.paper(expected_terms), thin=5)
         report(f"academic, paper prior, λ_t = {expected_terms:.0f}", engine, 30_000, 5)
     train = silverbox()
     if train is not None:
@@ -129,13 +131,13 @@ def main() -> None:
         prior = Prior(noise_scale=1e-2, units="raw")
         report(
             "Silverbox, paper prior, β = 1e-2",
-            PredictionEngine(train, alphabet, prior, thin=5),
+            PredictionEngine(Problem(train, alphabet), prior, thin=5),
             10_000,
         )
         scaling = Scaling.from_dataset(train, True, True)
         report(
             "Silverbox, default prior",
-            PredictionEngine(train, alphabet, thin=5, scaling=scaling),
+            PredictionEngine(Problem(train, alphabet, scaling), thin=5),
             10_000,
         )
         print("\npeak memory of a Silverbox chain, default prior")

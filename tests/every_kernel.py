@@ -7,9 +7,9 @@ how many signatures each kernel has. Afterwards all of it is in the cache.
 from __future__ import annotations
 
 import numpy as np
+from tests.engines import prediction_engine
 
 import adjoin
-from adjoin.inference.engines.prediction import PredictionEngine
 from adjoin.kernels import abc, functions, gram, prior, simulate
 from adjoin.kernels import prediction as osa
 
@@ -41,7 +41,7 @@ def _run_chains() -> None:
     quick = {"samples": 300, "chains": 2, "seed": 0, "max_lag": 3, "progress": False}
     adjoin.Identifier(**quick).fit(u, y)
     narx = adjoin.Grammar.narx()
-    chain = PredictionEngine(adjoin.Dataset.from_arrays(u[:, 0], y), narx.alphabet).start(0)
+    chain = prediction_engine(adjoin.Dataset.from_arrays(u[:, 0], y), narx.alphabet).start(0)
     for _ in range(3):
         chain.advance(50)
         chain._make_room()

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from adjoin import Dataset, Grammar, Identifier, Model, Posterior, Structure
-from adjoin.data.scaling import Scaling
 from adjoin.grammar.encoding import Encoding
+from adjoin.inference.problem import Problem
+from adjoin.inference.settings import RunSettings
 from adjoin.inference.traces import ChainTrace
+from adjoin.results.run import Run
 
 LINEAR = "y(k) = 0.5*u(k-1) + 0.6*y(k-1)"
 
@@ -40,8 +42,14 @@ def by_hand(
     """A posterior of these draws; by default in the user's units and without burn-in."""
     encoding = Encoding(grammar.alphabet)
     traces = tuple(_trace(encoding, records) for records in chains)
-    settings = {"scaling": Scaling.identity(data.names), "burn_in": 0.0}
-    return Posterior(traces, grammar, data=data, **{**settings, **changed})
+    settings = {"burn_in": 0.0, "likelihood_power": 1.0} | changed.pop("settings", {})
+    settings |= {name: changed.pop(name) for name in ("burn_in",) if name in changed}
+    if "power" in changed:
+        settings["likelihood_power"] = changed.pop("power")
+    is_residual = settings.get("initial_mode") == "residual"
+    problem = Problem(data, grammar.alphabet, changed.pop("scaling", None), is_residual)
+    numbers = changed.pop("chain_numbers", ())
+    return Posterior(traces, Run(grammar, problem, RunSettings(**settings), **changed), numbers)
 
 
 def _trace(encoding: Encoding, records: Sequence[Record]) -> ChainTrace:

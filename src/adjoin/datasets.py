@@ -148,8 +148,8 @@ def waves(seed: int = 0) -> Benchmark:
     shedding, which leaks in where the flow U = u + iv is oblique. Morison's equation
     :math:`C_d' u|u| + C_m' \dot u` knows nothing of W, v and φ. The velocity u is measured with
     noise 1.228 m before the axis, and the acceleration ``udot`` is its central difference. Every
-    constant stands in `adjoin.data.waves`; they were chosen once, such that Morison's equation fitted
-    by least squares leaves 18 to 21 % of the variance of the test part for each seed from 0 to 9
+    constant stands in `adjoin.data.waves`; they were chosen once, such that Morison's equation
+    fitted by least squares leaves 18 to 21 % of the test part's variance for each seed from 0 to 9
     (the paper has 19.46 % on the real record).
 
     Parameters

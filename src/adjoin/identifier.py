@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -21,20 +21,21 @@ from adjoin.errors import AdjoinError
 from adjoin.grammar import Grammar, Structure
 from adjoin.grammar.parser import read_equation
 from adjoin.inference.autocorrelation import integrated_time
-from adjoin.inference.engines.abc import AbcEngine, name_of
-from adjoin.inference.engines.abc_chain import Distance
-from adjoin.inference.engines.prediction import PredictionEngine
+from adjoin.inference.engine import Engine
+from adjoin.inference.engines import ENGINES, find_engine
 from adjoin.inference.estimator import Estimator
-from adjoin.inference.ladder import DEFAULT, PAPER, Ladder
+from adjoin.inference.ladder import Ladder
 from adjoin.inference.moves import Moves
 from adjoin.inference.prior import STANDARD, Prior
-from adjoin.inference.problem import JOINT, RESIDUAL
+from adjoin.inference.problem import Problem
 from adjoin.inference.progress import compiling, watching
-from adjoin.inference.runner import Observer, run_chains, warm_up
+from adjoin.inference.runner import Observer, Sampled, run_chains, warm_up
+from adjoin.inference.settings import JOINT, RESIDUAL, RunSettings
+from adjoin.inference.traces import ChainTrace
 from adjoin.model import Model
 from adjoin.posterior import Posterior
-from adjoin.results.ladder_findings import stranded
 from adjoin.results.prediction import measured_pair, run_against
+from adjoin.results.run import Run
 from adjoin.scores import fit_index
 from adjoin.threads import n_workers
 
@@ -55,10 +56,11 @@ class Identifier(Estimator):
 
     Parameters
     ----------
-    objective : {"osa", "abc"}
-        What a model is judged by: ``"osa"``, its one-step-ahead residuals; ``"abc"``, how near its
-        free run comes to the measured output. The second is slower and simulates better where
-        noise is on the measurement; of its `samples` the first half anneals a ladder of tolerances.
+    objective : {"prediction", "abc"}
+        What a model is judged by: ``"prediction"`` (or ``"osa"``), its one-step-ahead residuals;
+        ``"abc"``, how near its free run comes to the measured output. The second is slower and
+        simulates better where noise is on the measurement; of its `samples` the first half anneals
+        a ladder of tolerances.
     grammar : Grammar, optional
         Which equations can be said. Default: polynomial NARX of the data's signals.
     max_lag, max_degree : int
@@ -71,7 +73,7 @@ class Identifier(Estimator):
         The share of each chain's records that is left out of the posterior. A free-run chain
         records nothing while it anneals.
     thin : int
-        Every which sample is recorded.
+        Every n-th sample is recorded.
     chains : int
         How many chains.
     seed : int, optional
@@ -138,7 +140,7 @@ class Identifier(Estimator):
 
     def __init__(
         self,
-        objective: str = "osa",
+        objective: str = "prediction",
         grammar: Grammar | None = None,
         max_lag: int = 10,
         max_degree: int = 4,
@@ -160,8 +162,8 @@ class Identifier(Estimator):
         likelihood_power: float | str = 1.0,
         moves: Mapping[str, float] | Moves | None = None,
         memory_mb: int = 512,
-        rule: str = DEFAULT,
-        distance: Distance | None = None,
+        rule: str = "default",
+        distance: Callable[..., float] | None = None,
         ladder: Mapping[str, Any] | Ladder | None = None,
     ) -> None:
         self.objective = objective
@@ -190,7 +192,7 @@ class Identifier(Estimator):
         self.distance = distance
         self.ladder = ladder
 
-    def fit(self, u: Any, y: Any = None) -> Self:
+    def fit(self, u: Any, y: Any = None, held_out: Dataset | None = None) -> Self:
         """Learn the posterior of equations from input and output.
 
         Parameters
@@ -200,68 +202,71 @@ class Identifier(Estimator):
             autonomous system.
         y : (n,) array, Series, or a list of them
             The output; not needed with a `Dataset`.
+        held_out : Dataset, optional
+            Data that were kept back: they are not fitted, but goes with the posterior, to choose a
+            chain by and to be scored on.
         """
         begin = time.perf_counter()
-        self._check()
+        engine_class = find_engine(self.objective)
+        self._check(engine_class)
         data = self._dataset(u, y)
         data.require_variation()
         grammar = self._grammar(data)
+        self._check_held_out(held_out, data, grammar)
         prior = Prior.read(self.prior, self.expected_terms)
         scaling = self._scaling(data, grammar, prior)
-        engine = self._engine(data, grammar, prior, scaling)
+        problem = Problem(data, grammar.alphabet, scaling, self.initial_mode == RESIDUAL)
+        if problem.is_residual and not len(problem.pinned):
+            raise AdjoinError("initial_mode='residual' needs terms to fit first; pass initial='…'")
+        engine = self._engine(engine_class, problem, prior)
         with compiling(engine.kernel, self.progress):
             compile_s = warm_up(engine)
         seed = np.random.SeedSequence(self.seed)
-        if isinstance(engine, PredictionEngine) and self.likelihood_power == "auto":
-            power = self._estimate_power(engine, grammar, scaling, data, seed)
-            engine = replace(engine, power=power)
+        if self.likelihood_power == "auto":
+            power = self._estimate_power(engine, grammar, seed)
+            engine = self._engine(engine_class, problem, prior, likelihood_power=power)
         with watching(self.progress, self.chains, self.samples) as observer:
-            run = run_chains(engine, self.chains, self.samples, seed, self.n_jobs, observer)
-        kept = [i for i, trace in enumerate(run.traces) if len(trace.structure)]
-        if run.is_complete:
-            for number, reason in stranded(run.traces).items():
-                warnings.warn(f"chain {number} is left out: {reason}", stacklevel=2)
-        if not run.is_complete:
-            done = min(run.traces[i].n_samples for i in kept)
-            warnings.warn(
-                f"interrupted: the posterior is what there was, {len(kept)} of {self.chains} chains"
-                f" and {done} of {self.samples} samples of the shortest",
-                stacklevel=2,
-            )
+            sampled = run_chains(engine, self.chains, self.samples, seed, self.n_jobs, observer)
+        traces = self._kept(sampled, engine_class)
         self.grammar_ = grammar
         self.scaling_ = scaling
         self.seed_ = int(seed.entropy)  # type: ignore[arg-type]
-        self.is_complete_ = run.is_complete
+        self.is_complete_ = sampled.is_complete
         self.n_features_in_ = len(data.names.inputs)
-        self.posterior_ = Posterior(
-            tuple(run.traces[i] for i in kept),
-            grammar,
-            scaling,
-            data,
-            engine.power,
-            float(self.burn_in),
-            self._settings(engine, grammar),
-            {
-                "compile_s": compile_s,
-                "sampling_s": run.seconds,
-                "total_s": time.perf_counter() - begin,
-            },
-            tuple(kept),
-        )
+        timing = {
+            "compile_s": compile_s,
+            "sampling_s": sampled.seconds,
+            "total_s": time.perf_counter() - begin,
+        }
+        run = Run(grammar, problem, self._settings(engine, grammar), timing, held_out)
+        self.posterior_ = Posterior(tuple(traces.values()), run, tuple(traces))
         self.model_ = self.posterior_.map_model
         return self
 
-    def _check(self) -> None:
+    def _kept(self, sampled: Sampled, engine: type[Engine]) -> dict[int, ChainTrace]:
+        """The chains that have something to show, by number; what is wrong with the others."""
+        kept = {i: trace for i, trace in sampled.traces.items() if len(trace.structure)}
+        if not sampled.is_complete:
+            done = min(trace.n_samples for trace in kept.values())
+            warnings.warn(
+                f"interrupted: the posterior is what there was, {len(kept)} of {self.chains} chains"
+                f" and {done} of {self.samples} samples of the shortest",
+                stacklevel=3,
+            )
+            return kept
+        excuses = {i: engine.excuse(trace) for i, trace in sampled.traces.items() if i not in kept}
+        if not kept:
+            raise AdjoinError(min(excuses.values(), key=len))
+        for number, reason in excuses.items():
+            warnings.warn(f"chain {number} is left out: {reason}", stacklevel=3)
+        return kept
+
+    def _check(self, engine: type[Engine]) -> None:
         """Refuse settings that mean nothing, before anything is computed."""
-        for name, known, later in (
-            ("objective", ("osa", "abc"), ("output-error",)),
-            ("initial_mode", (JOINT, RESIDUAL), ()),
-        ):
-            value = getattr(self, name)
-            if value not in known:
-                what = "is not available yet" if value in later else "is unknown"
-                choice = " or ".join(f"'{each}'" for each in known)
-                raise AdjoinError(f"{name}={value!r} {what}; use {choice}")
+        if self.initial_mode not in (JOINT, RESIDUAL):
+            raise AdjoinError(
+                f"initial_mode={self.initial_mode!r} is unknown; use '{JOINT}' or '{RESIDUAL}'"
+            )
         if self.checkpoint is not None:
             raise AdjoinError("checkpoints are not available yet; use checkpoint=None")
         for name in ("samples", "thin", "chains", "memory_mb"):
@@ -275,7 +280,7 @@ class Identifier(Estimator):
         power = self.likelihood_power
         if power != "auto" and not (is_real(power) and 0.0 <= float(power) <= 1.0):
             raise AdjoinError(f"likelihood_power must be 'auto' or from 0 to 1, not {power!r}")
-        self._check_objective()
+        self._check_options(engine)
         require_seed(self.seed)
         for name in ("center", "scale", "progress"):
             value = getattr(self, name)
@@ -287,19 +292,37 @@ class Identifier(Estimator):
                 f"initial must be an equation's right-hand side, not {self.initial!r}"
             )
 
-    def _check_objective(self) -> None:
-        """Refuse arguments of the other objective."""
-        if self.objective == "abc":
-            if self.likelihood_power != 1.0:
+    def _check_options(self, engine: type[Engine]) -> None:
+        """Refuse arguments that only other engines know."""
+        for other in map(find_engine, ENGINES):
+            for name in other.options:
+                is_default = getattr(self, name) == self._parameters()[name]
+                if name in engine.options or is_default:
+                    continue
+                if name == "likelihood_power":
+                    raise AdjoinError(
+                        f"objective='{engine.name}' has no likelihood to be raised to a power;"
+                        " leave likelihood_power at 1, and set a wider tolerance to be less sure:"
+                        " ladder={'tolerance': …}"
+                    )
                 raise AdjoinError(
-                    "objective='abc' has no likelihood to be raised to a power; leave"
-                    " likelihood_power at 1, and set a wider tolerance to be less sure:"
-                    " ladder={'tolerance': …}"
+                    f"{name} is for objective='{other.name}'; the objective is '{engine.name}'"
                 )
+
+    def _check_held_out(self, held_out: Any, data: Dataset, grammar: Grammar) -> None:
+        if held_out is None:
             return
-        for name, default in (("rule", DEFAULT), ("distance", None), ("ladder", None)):
-            if getattr(self, name) != default:
-                raise AdjoinError(f"{name} is for objective='abc'; the objective is 'osa'")
+        if not isinstance(held_out, Dataset):
+            raise AdjoinError("held_out must be a Dataset, as adjoin.read_data gives")
+        if held_out.names.ordered[:-1] != data.names.ordered[:-1]:
+            raise AdjoinError(
+                f"the held-out data have the signals {', '.join(held_out.names.ordered[:-1])}, but"
+                f" the fitted ones {', '.join(data.names.ordered[:-1])}"
+            )
+        try:
+            held_out.require_window(grammar.alphabet.max_lag)
+        except AdjoinError as error:
+            raise AdjoinError(f"the validation part: {error}") from None
 
     def _dataset(self, u: Any, y: Any) -> Dataset:
         names = self.grammar.names if isinstance(self.grammar, Grammar) else None
@@ -349,31 +372,20 @@ class Identifier(Estimator):
         return grammar.with_initial(fixed.structure)
 
     def _engine(
-        self, data: Dataset, grammar: Grammar, prior: Prior, scaling: Scaling
-    ) -> PredictionEngine | AbcEngine:
-        moves, thin = Moves.read(self.moves), int(self.thin)
-        is_residual = self.initial_mode == RESIDUAL
-        if is_residual and not len(grammar.alphabet.fixed):
-            raise AdjoinError("initial_mode='residual' needs terms to fit first; pass initial='…'")
-        table_bytes = self.memory_mb * _MEGABYTE // n_workers(self.n_jobs, self.chains)
-        if self.objective == "abc":
-            return AbcEngine(
-                data,
-                grammar.alphabet,
-                int(self.samples),
-                prior,
-                moves,
-                Ladder.read(self.ladder),
-                self.rule,
-                self.distance,
-                thin,
-                table_bytes,
-                scaling,
-                is_residual,
-            )
-        power = 1.0 if self.likelihood_power == "auto" else float(self.likelihood_power)
-        return PredictionEngine(
-            data, grammar.alphabet, prior, moves, power, thin, table_bytes, scaling, is_residual
+        self, engine: type[Engine], problem: Problem, prior: Prior, **changed: Any
+    ) -> Engine:
+        """The engine with this object's arguments, but for those that are `changed`."""
+        given = {name: getattr(self, name) for name in engine.options} | changed
+        if given.get("likelihood_power") == "auto":
+            given["likelihood_power"] = 1.0
+        return engine(
+            problem=problem,
+            prior=prior,
+            moves=Moves.read(self.moves),
+            samples=int(self.samples),
+            thin=int(self.thin),
+            table_bytes=self.memory_mb * _MEGABYTE // n_workers(self.n_jobs, self.chains),
+            **{engine.options[name]: value for name, value in given.items()},
         )
 
     def _scaling(self, data: Dataset, grammar: Grammar, prior: Prior) -> Scaling:
@@ -393,61 +405,54 @@ class Identifier(Estimator):
         return scaling
 
     def _estimate_power(
-        self,
-        engine: PredictionEngine,
-        grammar: Grammar,
-        scaling: Scaling,
-        data: Dataset,
-        seed: np.random.SeedSequence,
+        self, engine: Engine, grammar: Grammar, seed: np.random.SeedSequence
     ) -> float:
         """The power w = 1/τ, from the residuals of the best structure of a short first run."""
         own_seed = np.random.SeedSequence(seed.entropy, spawn_key=(_PILOT_KEY,))
         n_samples = min(_PILOT_SAMPLES, self.samples)
-        pilot = replace(engine, thin=1)
+        pilot = replace(engine, thin=1)  # type: ignore[type-var]
         # A caller's own observer is for the run that counts.
         progress = None if callable(self.progress) else self.progress
         with watching(progress, self.chains, n_samples, "first run") as observer:
-            run = run_chains(pilot, self.chains, n_samples, own_seed, self.n_jobs, observer)
-        if not run.is_complete:
+            sampled = run_chains(pilot, self.chains, n_samples, own_seed, self.n_jobs, observer)
+        if not sampled.is_complete:
             raise KeyboardInterrupt  # who stops the first run does not want the second
-        known = {"initial_mode": self.initial_mode}
-        chains = [Posterior((t,), grammar, scaling, data, settings=known) for t in run.traces]
+        settings = RunSettings(engine.objective, initial_mode=self.initial_mode)
+        run = Run(grammar, engine.problem, settings)
+        chains = [Posterior((trace,), run) for trace in sampled.traces.values()]
         # Chains end at different models, whose residuals differ in what they leave unexplained.
         return 1.0 / float(np.mean([integrated_time(chain.residuals()) for chain in chains]))
 
-    def _settings(self, engine: PredictionEngine | AbcEngine, grammar: Grammar) -> dict[str, Any]:
-        """How the posterior was made, as plain values."""
-        own: dict[str, Any] = {}
-        if isinstance(engine, AbcEngine):
-            own["rule"] = engine.rule if engine.distance is None else PAPER
-            own["distance"] = name_of(self.distance)
-            own["ladder"] = engine.ladder.settings
-        return own | {
-            "objective": self.objective,
-            "inputs": list(grammar.signals.inputs),
-            "output": grammar.signals.output,
-            "grammar": grammar.name,
-            "max_lag": grammar.max_lag,
-            "max_degree": grammar.alphabet.max_degree,
-            "functions": sorted({c.function for c in grammar.alphabet.choices} - {""}),
-            "initial": str(grammar.alphabet.fixed) if len(grammar.alphabet.fixed) else None,
-            "initial_mode": self.initial_mode,
-            "samples": int(self.samples),
-            "burn_in": float(self.burn_in),
-            "thin": int(self.thin),
-            "chains": int(self.chains),
-            "seed": self.seed_,
-            "prior": engine.prior.settings,
-            "moves": engine.moves.probabilities,
-            "center": bool(np.any(self.scaling_.offset != 0.0)),
-            "scale": bool(np.any(self.scaling_.scale != 1.0)),
-            "likelihood_power": engine.power,
-            "is_power_estimated": self.likelihood_power == "auto",
-            "is_complete": self.is_complete_,
-            "call": self._call(),
-        }
+    def _settings(self, engine: Engine, grammar: Grammar) -> RunSettings:
+        """How the posterior was made."""
+        fixed, choices = grammar.alphabet.fixed, grammar.alphabet.choices
+        return RunSettings(
+            objective=engine.objective,
+            inputs=grammar.signals.inputs,
+            output=grammar.signals.output,
+            grammar=grammar.name,
+            max_lag=grammar.max_lag,
+            max_degree=grammar.alphabet.max_degree,
+            functions=tuple(sorted({choice.function for choice in choices} - {""})),
+            initial=str(fixed) if len(fixed) else None,
+            initial_mode=self.initial_mode,
+            samples=int(self.samples),
+            burn_in=float(self.burn_in),
+            thin=int(self.thin),
+            chains=int(self.chains),
+            seed=self.seed_,
+            prior=engine.prior,
+            moves=engine.moves,
+            center=bool(np.any(self.scaling_.offset != 0.0)),
+            scale=bool(np.any(self.scaling_.scale != 1.0)),
+            likelihood_power=float(engine.power),
+            is_power_estimated=self.likelihood_power == "auto",
+            is_complete=self.is_complete_,
+            call=self._call(engine),
+            own=engine.own_settings,
+        )
 
-    def _call(self) -> str:
+    def _call(self, engine: Engine) -> str:
         """The arguments that make this run again, as Python text; `run` is the saved posterior."""
         default = {name: p.default for name, p in inspect.signature(type(self)).parameters.items()}
         parts = []
@@ -467,7 +472,7 @@ class Identifier(Estimator):
             elif isinstance(value, Ladder):
                 text = repr(value.changes).replace("inf", "float('inf')")
             elif name == "distance":
-                text = name_of(value)
+                text = engine.objective.distance
             elif isinstance(value, np.generic):
                 text = repr(value.item())
             parts.append(f"{name}={text}")
@@ -481,7 +486,9 @@ class Identifier(Estimator):
     def predict(self, u: Any, y: Any = None, steps_ahead: int = 1) -> Any:
         """Predict from measured outputs up to `steps_ahead` samples before, by the MAP model."""
         model = self._fitted()
-        return model.predict(*measured_pair(model, u, y), steps_ahead)
+        inputs, outputs, several = measured_pair(model.names, u, y)
+        found = model.predict(inputs, outputs, steps_ahead)
+        return found if several else found[0]
 
     def simulate(self, u: Any, y_init: Any = None) -> Any:
         """Free run of the MAP model, seeded by the first measured outputs `y_init`."""
@@ -493,4 +500,5 @@ class Identifier(Estimator):
         The first ``max_lag`` samples of each record seed the run and are not scored.
         """
         model = self._fitted()
-        return fit_index(*run_against(model, u, y, self.posterior_.max_lag))
+        inputs, outputs, _ = measured_pair(model.names, u, y)
+        return fit_index(*run_against(model, inputs, outputs, self.posterior_.max_lag))

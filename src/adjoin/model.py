@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any, Self
@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from adjoin.arrays import Float1D, Float2D
-from adjoin.data.gate import as_inputs, as_series
+from adjoin.checks import is_count
+from adjoin.data.gate import as_inputs, as_series, require_same_lengths
 from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError, DivergenceWarning
 from adjoin.grammar import Atom, Grammar, Structure, Term
@@ -27,7 +28,7 @@ from adjoin.grammar.parser import read_equation
 from adjoin.grammar.terms import powers
 from adjoin.modelling.model_file import read_model, write_model
 from adjoin.modelling.python_code import python_code
-from adjoin.modelling.simulation import Run, free_run, predict
+from adjoin.modelling.simulation import Response, free_run, predict
 
 if TYPE_CHECKING:
     import sympy
@@ -230,22 +231,33 @@ class Model:
             divergence, with a `DivergenceWarning`.
         """
         inputs, several = as_inputs(u, self.names)
-        if y_init is None:
-            rest = np.full(self.max_lag, self.offsets.get(self.names.output, 0.0))
-            seeds = [rest] * len(inputs)
-        else:
+        seeds = None
+        if y_init is not None:
             seeds, _ = as_series(y_init, self.names.output, "initial output y_init", True)
+        response = self.free_response(inputs, seeds, self._noise(noise, inputs))
+        return self._finish(response, several)
+
+    def free_response(
+        self,
+        inputs: Sequence[Float2D],
+        seeds: Sequence[Float1D] | None = None,
+        noise: Sequence[Float1D] | None = None,
+    ) -> Response:
+        """As `simulate`, of arrays that are known to be good, one per record; it does not warn."""
+        offset = self.offsets.get(self.names.output, 0.0)
+        if seeds is None:
+            seeds = [np.full(self.max_lag, offset)] * len(inputs)
         self._check_seeds(inputs, seeds)
-        run = free_run(
+        response = free_run(
             self.structure,
             self.theta,
             [self._deviations(record) for record in inputs],
-            [seed - self.offsets.get(self.names.output, 0.0) for seed in seeds],
-            self._noise(noise, inputs),
+            [seed - offset for seed in seeds],
+            noise,
         )
-        return self._finish(run, seeds, several)
+        return self._in_raw_units(response, seeds)
 
-    def _noise(self, noise: Any, inputs: list[Float2D]) -> list[Float1D] | None:
+    def _noise(self, noise: Any, inputs: Sequence[Float2D]) -> list[Float1D] | None:
         if noise is None:
             return None
         series, _ = as_series(noise, self.names.noise)
@@ -272,31 +284,38 @@ class Model:
         (n,) array, or a list of them
             The first ``max_lag`` samples copied through, then the predictions.
         """
-        if not isinstance(steps_ahead, int | np.integer) or steps_ahead < 1:
-            raise AdjoinError(f"steps_ahead must be a whole number from 1 on, not {steps_ahead!r}")
         inputs, several = as_inputs(u, self.names)
         outputs, _ = as_series(y, self.names.output)
-        if [len(record) for record in outputs] != [len(record) for record in inputs]:
-            raise AdjoinError(
-                f"inputs and output differ in length: {[len(r) for r in inputs]} and"
-                f" {[len(r) for r in outputs]} samples"
-            )
+        response = self.predicted_response(inputs, outputs, steps_ahead, self._noise(noise, inputs))
+        return self._finish(response, several)
+
+    def predicted_response(
+        self,
+        inputs: Sequence[Float2D],
+        outputs: Sequence[Float1D],
+        steps_ahead: int = 1,
+        noise: Sequence[Float1D] | None = None,
+    ) -> Response:
+        """As `predict`, of arrays that are known to be good, one per record; it does not warn."""
+        if not is_count(steps_ahead):
+            raise AdjoinError(f"steps_ahead must be a whole number from 1 on, not {steps_ahead!r}")
+        require_same_lengths(inputs, outputs)
         seeds = [record[: self.max_lag] for record in outputs]
         self._check_seeds(inputs, seeds)
-        run = predict(
+        response = predict(
             self.structure,
             self.theta,
             [self._deviations(record) for record in inputs],
             [record - self.offsets.get(self.names.output, 0.0) for record in outputs],
             int(steps_ahead),
-            self._noise(noise, inputs),
+            noise,
         )
-        return self._finish(run, seeds, several)
+        return self._in_raw_units(response, seeds)
 
     def _deviations(self, record: Float2D) -> Float2D:
         return np.subtract(record, [self.offsets.get(name, 0.0) for name in self.names.inputs])
 
-    def _check_seeds(self, inputs: list[Float2D], seeds: list[Float1D]) -> None:
+    def _check_seeds(self, inputs: Sequence[Float2D], seeds: Sequence[Float1D]) -> None:
         if len(seeds) != len(inputs):
             raise AdjoinError(
                 f"{len(inputs)} records of inputs but {len(seeds)} of initial outputs"
@@ -319,13 +338,16 @@ class Model:
                     f" samples, so nothing is left to simulate; pass y[:{self.max_lag}] only"
                 )
 
-    def _finish(self, run: Run, seeds: list[Float1D], several: bool) -> Any:
-        """Back to raw units; warn of divergence; a lone record as an array."""
+    def _in_raw_units(self, response: Response, seeds: Sequence[Float1D]) -> Response:
         offset = self.offsets.get(self.names.output, 0.0)
-        for series, seed in zip(run.series, seeds, strict=True):
+        for series, seed in zip(response.series, seeds, strict=True):
             np.add(series, offset, out=series)
             series[: len(seed)] = seed  # copied through to the last bit
-        lost = [(i, at) for i, at in enumerate(run.diverged) if at is not None]
+        return response
+
+    def _finish(self, response: Response, several: bool) -> Any:
+        """Warn of divergence; a lone record comes as an array."""
+        lost = [(i, at) for i, at in enumerate(response.diverged) if at is not None]
         if lost:
             where = ", ".join(
                 f"sample {at}" + (f" of record {i}" if several else "") for i, at in lost
@@ -336,7 +358,7 @@ class Model:
                 DivergenceWarning,
                 stacklevel=3,
             )
-        return run.series if several else run.series[0]
+        return response.series if several else response.series[0]
 
 
 def _number(value: Any, what: str) -> float:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.calibration.test_abc_validity import mean_absolute_error
+from tests.engines import abc_engine
 
 from adjoin import AdjoinError, Dataset, Grammar
 from adjoin.inference.engines.abc import AbcEngine
@@ -45,7 +46,7 @@ def make_engine(**changes: Any) -> AbcEngine:
     grammar = Grammar.narx(inputs=("u", "v"), functions=("abs",), max_lag=2, max_degree=2)
     ladder = {"rungs": 3, "descent": 50, "swap_interval": 7, **changes.pop("ladder", {})}
     settings = {"samples": N_SAMPLES, "prior": Prior(expected_terms=4.0), **changes}
-    return AbcEngine(
+    return abc_engine(
         Dataset.from_arrays(inputs, outputs, names=("u", "v", "y")),
         grammar.with_initial("u(k-1)").alphabet,
         ladder=Ladder(**ladder),
@@ -59,7 +60,7 @@ def small(**changes: Any) -> AbcEngine:
     u = rng.standard_normal(40)
     data = Dataset.from_arrays(u, 0.5 * np.roll(u, 1) + 0.5 * rng.standard_normal(40))
     settings: dict[str, Any] = {"samples": 60, "ladder": Ladder(rungs=2, descent=20), **changes}
-    return AbcEngine(data, Grammar.narx(max_lag=1, max_degree=2).alphabet, **settings)
+    return abc_engine(data, Grammar.narx(max_lag=1, max_degree=2).alphabet, **settings)
 
 
 def length(kind: str) -> int:
@@ -286,7 +287,9 @@ def test_runs_that_all_diverge_are_reported() -> None:
     n = 30
     data = Dataset.from_arrays(np.full(n, 1e149), np.sin(np.arange(n)))
     grammar = Grammar.volterra(max_lag=1, max_degree=2).with_initial("u(k)^2")
-    engine = AbcEngine(data, grammar.alphabet, 60, ladder=Ladder(rungs=2, descent=20), rule="paper")
+    engine = abc_engine(
+        data, grammar.alphabet, 60, ladder=Ladder(rungs=2, descent=20), rule="paper"
+    )
     silent = np.errstate(all="ignore")  # uncompiled, NumPy scalars warn of infinities
     with silent, pytest.raises(AdjoinError, match="every free run diverged or went astray"):
         engine.start(0).advance(60)

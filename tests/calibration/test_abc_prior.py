@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from tests.calibration.test_abc_validity import GREY, NINE, Problem, Run, mean_absolute_error
 from tests.calibration.test_prior_recovery import LONG, UNEVEN, t_limit, t_values
+from tests.engines import abc_engine
 
 from adjoin import Dataset, Grammar
-from adjoin.inference.engines.abc import AbcEngine
 from adjoin.inference.ladder import Ladder
 from adjoin.inference.prior import Prior
 
@@ -78,7 +78,7 @@ def test_an_infinite_tolerance_recovers_the_prior(name: str) -> None:
 def test_diverging_runs_are_refused_at_any_tolerance(distance) -> None:
     rng = np.random.default_rng(0)
     data = Dataset.from_arrays(rng.standard_normal(40), rng.standard_normal(40))
-    chain = AbcEngine(
+    chain = abc_engine(
         data,
         Grammar.narx(max_lag=1, max_degree=3).alphabet,
         samples=400,

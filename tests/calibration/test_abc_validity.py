@@ -19,6 +19,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 from tests.calibration.test_prior_recovery import UNEVEN, t_limit
+from tests.engines import abc_engine
 from tests.naive.prior import Term, TermPrior
 
 from adjoin import Dataset, Grammar
@@ -216,7 +217,7 @@ class Run:
         problem = self.problem
         # Wide enough that the density of a new coefficient is far from 1, and matters.
         settings = {"birth_sd": 0.7, "annealing": ANNEALING, "tolerance": problem.tolerance}
-        return AbcEngine(
+        return abc_engine(
             problem.data,
             problem.grammar.alphabet,
             self.n_samples,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.engines import prediction_engine
 
 from adjoin import Dataset, Grammar
 from adjoin.inference.engines.prediction import PredictionChain, PredictionEngine
@@ -27,7 +28,7 @@ def make_engine(thin: int = 1) -> PredictionEngine:
     outputs = [0.5 * np.roll(u[:, 0], 1) + 0.3 * u[:, 1] ** 2 for u in inputs]
     outputs = [y + rng.standard_normal(len(y)) for y in outputs]
     grammar = Grammar.narx(inputs=("u", "v"), functions=("abs",), max_lag=3, max_degree=3)
-    return PredictionEngine(
+    return prediction_engine(
         Dataset.from_arrays(inputs, outputs, names=("u", "v", "y")),
         grammar.with_initial("u(k-1)").alphabet,
         Prior(coefficient_shape=2.0, coefficient_scale=1.0, expected_terms=8.0),
@@ -169,7 +170,7 @@ def test_a_trace_may_end_between_two_records(n_samples: int) -> None:
     grammar = Grammar.arx(max_lag=1)
     rng = np.random.default_rng(0)
     data = Dataset.from_arrays(rng.standard_normal(20), rng.standard_normal(20))
-    chain = PredictionEngine(data, grammar.alphabet, thin=50).start(0)
+    chain = prediction_engine(data, grammar.alphabet, thin=50).start(0)
     chain.advance(n_samples if IS_COMPILED else min(n_samples, 40))
     trace = chain.finish()
     assert len(trace.noise) == trace.n_samples // 50

@@ -20,11 +20,11 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import logsumexp
+from tests.engines import prediction_engine
 from tests.naive.prediction import Columns
 from tests.naive.prior import Term, TermPrior
 
 from adjoin import Dataset, Grammar
-from adjoin.inference.engines.prediction import PredictionEngine
 from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
 
@@ -131,7 +131,7 @@ class Problem:
 
     def batches(self) -> Moments:
         """The same per batch of a run, stacked: mass, σ² and θ summed over each structure."""
-        engine = PredictionEngine(
+        engine = prediction_engine(
             self.data, self.grammar.alphabet, self.prior, self.moves, self.power
         )
         key = [engine.encoding.key(self.law.decode(t)) for t in self.terms]

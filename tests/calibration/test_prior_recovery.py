@@ -13,10 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from scipy import stats
+from tests.engines import prediction_engine
 from tests.naive.prior import Term, TermPrior
 
 from adjoin import Dataset, Grammar
-from adjoin.inference.engines.prediction import PredictionEngine
 from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
 
@@ -79,7 +79,7 @@ def _batches(case: str, batch_size: int) -> tuple[TermPrior, np.ndarray, np.ndar
     data = Dataset.from_arrays(np.ones((20, len(inputs))), np.ones(20), names=(*inputs, "y"))
     # A noise shape whose draws do not overflow: the noise is beside the point here.
     prior = Prior(**{**prior.settings, "noise_shape": 1.0})
-    engine = PredictionEngine(data, alphabet, prior, moves, power=0.0, thin=THIN)
+    engine = prediction_engine(data, alphabet, prior, moves, power=0.0, thin=THIN)
     law = TermPrior(alphabet, prior)
     place = {engine.encoding.key(law.decode(t)): i for i, t in enumerate(_editable(law))}
     fixed = {engine.encoding.key(law.decode(t)) for t in law.fixed}
@@ -186,7 +186,7 @@ def test_variances_and_coefficients_follow_their_prior_too() -> None:
     prior = Prior(noise_shape=4.0, noise_scale=2.0, coefficient_shape=5.0, coefficient_scale=3.0)
     prior = Prior(**{**prior.settings, "units": "raw"})
     data = Dataset.from_arrays(np.arange(20.0), np.arange(20.0))
-    chain = PredictionEngine(data, grammar.alphabet, prior, power=0.0, thin=200).start(4)
+    chain = prediction_engine(data, grammar.alphabet, prior, power=0.0, thin=200).start(4)
     chain.advance(200 * 5000)
     trace = chain.finish()
     key = chain.engine.encoding.key(grammar.alphabet.fixed.terms[0])

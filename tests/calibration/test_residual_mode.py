@@ -20,12 +20,12 @@ import pytest
 from scipy.special import logsumexp
 from tests.calibration import test_abc_validity as validity
 from tests.calibration.test_prior_recovery import LONG, UNEVEN, t_limit, t_values
+from tests.engines import prediction_engine
 from tests.naive.prediction import Columns, log_evidence
 from tests.naive.prior import Term, TermPrior
 
 from adjoin import Dataset, Grammar
 from adjoin.inference.engines.abc import AbcEngine
-from adjoin.inference.engines.prediction import PredictionEngine
 from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
 from adjoin.inference.traces import ChainTrace
@@ -105,7 +105,7 @@ class Problem:
         return list(join.from_iterable(combinations(range(n), k) for k in range(n + 1)))
 
     def traces(self) -> list[ChainTrace]:
-        engine = PredictionEngine(
+        engine = prediction_engine(
             self.data,
             self.grammar.alphabet,
             self.prior,
@@ -124,7 +124,7 @@ class Problem:
 
     def batches(self) -> np.ndarray:
         """(n_batches, n_structures, 3 + n_free) as `exact`, of stretches of chains."""
-        engine = PredictionEngine(self.data, self.grammar.alphabet, self.prior, is_residual=True)
+        engine = prediction_engine(self.data, self.grammar.alphabet, self.prior, is_residual=True)
         column = {engine.encoding.key(self.law.decode(t)): j for j, t in enumerate(self.free)}
         pinned = dict(zip(engine.regression.pinned_key.tolist(), self.law.fixed, strict=True))
         place, found = {frozenset(s): i for i, s in enumerate(self.subsets)}, []
@@ -198,7 +198,7 @@ def test_without_likelihood_free_terms_follow_their_prior_beside_a_white_box() -
     grammar = Grammar.narx(max_lag=2, max_degree=2).with_initial("u(k-1)^2 + y(k-1)")
     problem = Problem(_series(4, 30), grammar, prior, 0.0, UNEVEN, batch_size=2000, thin=10)
     law, rows = problem.law, []
-    engine = PredictionEngine(problem.data, grammar.alphabet, is_residual=True)
+    engine = prediction_engine(problem.data, grammar.alphabet, is_residual=True)
     place = {engine.encoding.key(law.decode(t)): j for j, t in enumerate(problem.free)}
     fixed = {engine.encoding.key(law.decode(t)) for t in law.fixed}
     for trace in problem.traces():

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from scipy import stats
+from tests.engines import prediction_engine
 
 from adjoin import Dataset, Grammar, Model
 from adjoin.grammar import Structure
@@ -123,7 +124,7 @@ def _draws(case: Case, trace: ChainTrace, engine: PredictionEngine) -> dict[str,
 def _ranks(case: Case, model: Model, number: int) -> dict[str, int]:
     rng = np.random.default_rng([77, number])
     data = _simulate(case, model, rng)
-    engine = PredictionEngine(data, case.grammar.alphabet, case.prior, thin=THIN)
+    engine = prediction_engine(data, case.grammar.alphabet, case.prior, thin=THIN)
     chain = engine.start(number)
     chain.advance(THIN * (BURN_IN + N_DRAWS))
     truth, draws = _truth(case, model, data), _draws(case, chain.finish(), engine)

@@ -7,13 +7,14 @@ import re
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
-from tests.exchange.runs import quick_free_run, vars_of
+from tests.exchange.runs import quick_free_run
 from tests.systems import LINEAR, by_hand, quick, simulated
 
 from adjoin import AdjoinError, Dataset, Grammar, Identifier, Model, Posterior, Prior, Structure
@@ -69,7 +70,7 @@ def many_sided_free_run() -> Posterior:
     found = many_sided()
     first, second = map(with_ladder, found.traces)
     second.theta[second.offset[0]] = 1e60  # of u(k)^2*y(k-3)
-    return Posterior(**{**vars_of(found), "traces": (first, second)})
+    return replace(found, traces=(first, second))
 
 
 def model_of(posterior: Posterior, draw: Any) -> Model:

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from tests.engines import abc_engine
 from tests.naive.abc import Sample, Twin
 from tests.naive.fits import HOPELESS
 
 from adjoin import Dataset, Grammar, Structure
-from adjoin.inference.engines.abc import AbcChain, AbcEngine
+from adjoin.inference.engines.abc import AbcChain
 from adjoin.inference.engines.workspace import write_terms
 from adjoin.inference.ladder import Ladder
 from adjoin.inference.moves import Moves
@@ -223,7 +224,7 @@ def _twin(case: Case) -> Twin:
 def _chain(case: Case, twin: Twin, seed: int) -> AbcChain:
     """A compiled chain in the state of the plain ladder."""
     ladder = Ladder(rungs=len(case.tolerance), swap_interval=case.swap_interval, guided=case.guided)
-    engine = AbcEngine(
+    engine = abc_engine(
         case.data,
         case.grammar.alphabet,
         10_000,

@@ -11,6 +11,7 @@ import numba
 import numpy as np
 import pytest
 from scipy.optimize import least_squares
+from tests.engines import abc_engine
 from tests.naive.fits import HOPELESS, Fit, Fitting, FreeRuns
 from tests.naive.prior import TermPrior
 
@@ -21,7 +22,7 @@ from adjoin.inference.engines.abc import AbcEngine
 from adjoin.inference.engines.workspace import make_chain, make_table, write_terms
 from adjoin.inference.ladder import Ladder
 from adjoin.inference.prior import Prior
-from adjoin.inference.problem import design
+from adjoin.inference.rows import Rows
 from adjoin.kernels.fits import (
     add_fit,
     draw_inside,
@@ -121,7 +122,7 @@ class Bench(NamedTuple):
 def _bench(
     data: Dataset, grammar: Grammar, scaling: Scaling | None = None, is_residual: bool = False
 ) -> Bench:
-    engine = AbcEngine(
+    engine = abc_engine(
         data,
         grammar.alphabet,
         10,
@@ -281,7 +282,8 @@ def test_the_optimum_beside_pinned_terms_is_scipys_over_the_free_ones(
     held = [term for term, free in zip(terms, is_free, strict=True) if not free]
     assert theta[~is_free].tolist() == [pinned[encoding.key(term)] for term in held]
     # What is held is ordinary least squares of these terms alone.
-    columns, output = design(data, Structure(tuple(held), data.names), 3, bench.engine.scaling)
+    rows = bench.engine.problem.rows
+    columns, output = rows.design(Structure(tuple(held), data.names)), rows.fitted
     order = [held.index(term) for term in Structure(tuple(held), data.names)]
     wanted = np.linalg.lstsq(columns, output)[0]
     np.testing.assert_allclose(theta[~is_free][order], wanted, rtol=1e-9)
@@ -369,7 +371,7 @@ def test_terms_of_inputs_alone_are_fitted_without_a_run() -> None:
     bench.own.run.data.predicted[:] = math.nan
     _, error, theta = bench.fit(terms)
     assert np.isnan(bench.own.run.data.predicted).all()
-    runs = FreeRuns(bench.engine.data, TermPrior(GRAMMAR.alphabet, Prior()))
+    runs = FreeRuns(bench.engine.problem.data, TermPrior(GRAMMAR.alphabet, Prior()))
     encoded = [runs.law.encode(term) for term in terms]
     columns = Fitting(runs, COEFFICIENT).columns.matrix(encoded)
     expected, square, *_ = np.linalg.lstsq(columns, runs.measured)
@@ -412,7 +414,8 @@ def test_a_start_that_diverges_is_damped_and_still_fitted(text: str, seed: int) 
     data = Dataset.from_arrays(u, y + 0.3 * rng.standard_normal(n))
     grammar = Grammar.narx(max_lag=2, max_degree=3)
     bench, terms = _bench(data, grammar), _terms(text, grammar)
-    columns, output = design(data, Structure(tuple(terms), data.names), 2)
+    rows = Rows.unscaled(data, 2)
+    columns, output = rows.design(Structure(tuple(terms), data.names)), rows.fitted
     assert bench.run(terms, np.linalg.lstsq(columns, output)[0])[0] == math.inf
     _, error, theta = bench.fit(terms)
     assert error < 0.2 * bench.engine.regression.target_norm**2
@@ -472,7 +475,7 @@ class Ellipsoid(NamedTuple):
 def _ellipsoid(text: str, pinned: str = "") -> Ellipsoid:
     grammar = GRAMMAR.with_initial(pinned) if pinned else GRAMMAR
     bench = _bench(_data(0.3), grammar, is_residual=bool(pinned))
-    runs = FreeRuns(bench.engine.data, TermPrior(grammar.alphabet, Prior()))
+    runs = FreeRuns(bench.engine.problem.data, TermPrior(grammar.alphabet, Prior()))
     head = f"{pinned} + " if pinned else ""
     terms = _terms(head + text, GRAMMAR)[::-1]
     for other in ("u(k)", TRUTH, "y(k-1) + y(k-3)"):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.engines import abc_engine
 
 from adjoin import Dataset, DivergenceWarning, Grammar, Model, Structure
 from adjoin.data.scaling import Scaling
@@ -60,7 +61,7 @@ class Bench(NamedTuple):
 
 
 def _bench(data: Dataset, grammar: Grammar, scaling: Scaling | None = None) -> Bench:
-    engine = AbcEngine(data, grammar.alphabet, 10, ladder=Ladder(rungs=1), scaling=scaling)
+    engine = abc_engine(data, grammar.alphabet, 10, ladder=Ladder(rungs=1), scaling=scaling)
     return Bench(engine, engine.start(0).own)
 
 
@@ -89,9 +90,9 @@ def _kind(name: str) -> Bench:
 def _simulated(bench: Bench, terms: list[Term], theta: list[float]) -> np.ndarray:
     """The output by `Model.simulate` in the user's units and from the engine's seeds, NaN where
     it diverges; in the engine's units."""
-    engine, data = bench.engine, bench.engine.data
-    scaling = engine.scaling or Scaling.identity(data.names)
-    structure, first = Structure(tuple(terms), data.names), engine.alphabet.max_lag
+    problem, data = bench.engine.problem, bench.engine.problem.data
+    scaling = problem.rows.scaling
+    structure, first = Structure(tuple(terms), data.names), problem.rows.max_lag
     given = dict(zip(terms, theta, strict=True))
     model = Model(
         structure,
@@ -133,7 +134,7 @@ def test_the_run_is_that_of_the_model_to_the_last_bit(drawn: Drawn) -> None:
     """Terms in canonical order and signals as they are: however chaotic, the same additions."""
     name, terms, theta = drawn
     bench = _kind(name.removesuffix(", scaled"))
-    assume(bench.engine.scaling is None)
+    assume(bench.engine.problem.scaling is None)
     terms = list(Structure(tuple(terms), DATA.names))
     simulated = _simulated(bench, terms, theta)
     error, n_steps = bench.run(terms, theta)

@@ -9,6 +9,7 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
+from tests.engines import prediction_engine
 from tests.naive.prediction import Columns
 from tests.naive.prior import TermPrior
 
@@ -16,10 +17,9 @@ from adjoin import AdjoinError, Dataset, Grammar
 from adjoin.grammar.encoding import Encoding
 from adjoin.inference.engines import prediction as osa
 from adjoin.inference.engines import workspace
-from adjoin.inference.engines.prediction import PredictionEngine
 from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
-from adjoin.inference.problem import lay_out
+from adjoin.inference.problem import Problem
 from adjoin.inference.traces import ChainTrace
 from adjoin.kernels.gram import ROWS, fill_column, place_term, take_slot
 from adjoin.kernels.state import GramTable, Regression
@@ -70,7 +70,7 @@ def test_entries_equal_numpy() -> None:
     terms = list({law.draw(rng) for _ in range(30)})
     terms += [tuple(sorted(rng.choice(law.derivable, size=d).tolist())) for d in (1, 2, 3, 4, 5, 5)]
     terms = list(dict.fromkeys(terms))
-    regression, n = lay_out(data, encoding), len(terms)
+    regression, n = Problem(data, grammar.alphabet).regression, len(terms)
     table, work = workspace.make_table(n + 1, 5), workspace.make_work(n, 5)
     atom = np.full((n, 5), -1, dtype=np.int64)
     for row, term in zip(atom, terms, strict=True):
@@ -102,7 +102,7 @@ def test_columns_of_any_degree(degree: int) -> None:
     grammar = Grammar.narx(inputs=("u", "v"), max_lag=3, max_degree=5)
     data = _records(LENGTHS, n_inputs=2, seed=degree)
     encoding = Encoding(grammar.alphabet)
-    regression, column = lay_out(data, encoding), np.full(ROWS, np.nan)
+    regression, column = Problem(data, grammar.alphabet).regression, np.full(ROWS, np.nan)
     columns = Columns(data, TermPrior(grammar.alphabet, Prior()))
     term = tuple(sorted(np.random.default_rng(degree).choice(len(encoding.atoms), degree).tolist()))
     atom, parts = np.array([*term, *[-1] * (5 - degree)], dtype=np.int64), []
@@ -115,7 +115,7 @@ def test_columns_of_any_degree(degree: int) -> None:
 
 def test_blocks_cover_each_record_once_beyond_its_first_window() -> None:
     grammar, data = Grammar.narx(max_lag=5, max_degree=1), _records((ROWS + 5, 7, 2 * ROWS + 5 + 1))
-    regression = lay_out(data, Encoding(grammar.alphabet))
+    regression = Problem(data, grammar.alphabet).regression
     covered = [
         k
         for start, stop in zip(regression.start, regression.stop, strict=True)
@@ -140,9 +140,9 @@ def test_a_small_table_gives_the_same_chain(hyper: bool, monkeypatch: pytest.Mon
     n_samples = 40_000 if IS_COMPILED else 1200
     data, traces, sizes = _records((60, 40), n_inputs=2), [], []
     for table_bytes in (0, 8 * 200**2, 2**27):
-        engine = PredictionEngine(data, WIDE.alphabet, prior, table_bytes=table_bytes)
+        engine = prediction_engine(data, WIDE.alphabet, prior, table_bytes=table_bytes)
         chain, largest = engine.start(4), 0
-        smallest_table = 8 * (2 * engine.capacity + 2) ** 2
+        smallest_table = 8 * (2 * engine.problem.capacity + 2) ** 2
         done = 0
         while done < n_samples:
             chain.advance(min(997, n_samples - done))
@@ -164,7 +164,7 @@ def test_a_small_table_gives_the_same_chain(hyper: bool, monkeypatch: pytest.Mon
 
 def test_a_crowded_structure_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(osa, "MAX_TERMS", 3)
-    chain = PredictionEngine(_records((50,), 2), WIDE.alphabet, RESTLESS).start(0)
+    chain = prediction_engine(_records((50,), 2), WIDE.alphabet, RESTLESS).start(0)
     chain.advance(3000 if IS_COMPILED else 300)
     trace = chain.finish()
     assert trace.trouble[2] > 0
@@ -175,7 +175,7 @@ def test_a_crowded_structure_is_counted(monkeypatch: pytest.MonkeyPatch) -> None
 def _run(data: Dataset, grammar: Grammar, seed: int = 0, n: int = 4000, **options: Any):
     n = n if IS_COMPILED else n // 20
     with np.errstate(all="ignore"):  # uncompiled, NumPy scalars warn where kernels give infinities
-        chain = PredictionEngine(data, grammar.alphabet, **options).start(seed)
+        chain = prediction_engine(data, grammar.alphabet, **options).start(seed)
         chain.advance(n)
     trace = chain.finish()
     _assert_finite(trace)
@@ -309,7 +309,7 @@ def test_every_term_of_a_full_table_is_found_again() -> None:
     grammar, data = Grammar.narx(max_lag=3, max_degree=3), _records((40,))
     encoding = Encoding(grammar.alphabet)
     law = TermPrior(grammar.alphabet, Prior())
-    terms, regression = law.terms, lay_out(data, encoding)
+    terms, regression = law.terms, Problem(data, grammar.alphabet).regression
     n = len(terms)
     table, work = workspace.make_table(n + 1, 3), workspace.make_work(n, 3)
     atom = np.array([[*term, *[-1] * (3 - len(term))] for term in terms], dtype=np.int64)

@@ -10,13 +10,14 @@ import numba
 import numpy as np
 import pytest
 from scipy import stats
+from tests.engines import prediction_engine
 from tests.naive.prediction import INVERSE, Change
 from tests.naive.prediction import Moves as PlainMoves
 from tests.naive.prior import Term, TermPrior
 
 from adjoin import Dataset, Grammar
 from adjoin.grammar.encoding import Encoding
-from adjoin.inference.engines.prediction import PredictionChain, PredictionEngine
+from adjoin.inference.engines.prediction import PredictionChain
 from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
 from adjoin.kernels.moves import propose
@@ -118,7 +119,7 @@ class Bench:
         inputs = alphabet.names.inputs
         u = np.zeros((20, len(inputs))) if inputs else None
         data = Dataset.from_arrays(u, np.zeros(20), names=(*inputs, "y"))
-        self.engine = PredictionEngine(data, alphabet, prior=PRIORS[prior], moves=moves, power=0.0)
+        self.engine = prediction_engine(data, alphabet, prior=PRIORS[prior], moves=moves, power=0.0)
         self.encoding: Encoding = self.engine.encoding
         self.law = TermPrior(alphabet, PRIORS[prior])
         self.plain = PlainMoves(self.law, moves.probabilities)

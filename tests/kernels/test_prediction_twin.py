@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.engines import prediction_engine
 from tests.naive.prediction import Twin
 
 from adjoin import Dataset, Grammar
@@ -144,7 +145,7 @@ def test_the_compiled_chain_equals_the_plain_one(case: str) -> None:
     n_samples = n_samples if IS_COMPILED else n_samples // 4
     options = {"prior": Prior(), "moves": Moves(), **options}
     twin = Twin(data, grammar.alphabet, **options)
-    engine = PredictionEngine(data, grammar.alphabet, **options)
+    engine = prediction_engine(data, grammar.alphabet, **options)
     chain = engine.start(17)
     chain.advance(n_samples)
     trace = chain.finish()
@@ -166,7 +167,7 @@ def test_the_compiled_chain_equals_the_plain_one(case: str) -> None:
 @pytest.mark.parametrize("case", [case for case in CASES if case.startswith("residual")])
 def test_pinned_coefficients_are_the_same_bits_in_every_draw(case: str) -> None:
     data, grammar, options, _ = CASES[case]
-    engine = PredictionEngine(data, grammar.alphabet, **options)
+    engine = prediction_engine(data, grammar.alphabet, **options)
     chain = engine.start(1)
     chain.advance(300 if IS_COMPILED else 50)
     trace, regression = chain.finish(), engine.regression
@@ -180,8 +181,8 @@ def test_pinned_coefficients_are_the_same_bits_in_every_draw(case: str) -> None:
 
 
 def test_every_which_sample_is_recorded() -> None:
-    every = PredictionEngine(_data(), SISO.alphabet).start(3)
-    thinned = PredictionEngine(_data(), SISO.alphabet, thin=7).start(3)
+    every = prediction_engine(_data(), SISO.alphabet).start(3)
+    thinned = prediction_engine(_data(), SISO.alphabet, thin=7).start(3)
     for chain in (every, thinned):
         chain.advance(210)
     whole, part = every.finish(), thinned.finish()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -31,7 +30,7 @@ def run(kind: str) -> Posterior:
     if kind == "validated":
         data = Dataset.from_arrays(u, y, sampling_time=0.01, label="a rig")
         train, held_out = data.split(0.7)
-        return replace(quick().fit(train).posterior_, held_out=held_out)
+        return quick().fit(train, held_out=held_out).posterior_
     if kind == "rich":  # two inputs, functions, four records, a label that asks for trouble
         parts = [
             simulated("y(k) = 0.4*u(k) - 0.2*v(k-1)^2 + 0.3*y(k-1)", n, seed=n, n_inputs=2)
@@ -41,7 +40,7 @@ def run(kind: str) -> Posterior:
         records = tuple(Record(u, y) for u, y in parts)
         data = Dataset(records, names, label=UGLY)
         found = quick(functions="abs", max_lag=1, prior=Prior(lag_decay=0.5)).fit(data).posterior_
-        return replace(found, settings={**found.settings, "data": [UGLY]})
+        return found.with_settings(data=(UGLY,))
     if kind == "lone":  # one chain, and offsets
         return quick(chains=1, center=True).fit(u + 300.0, y - 5.0).posterior_
     if kind in FREE_RUNS:

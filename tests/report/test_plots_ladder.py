@@ -56,7 +56,7 @@ def _ticks(ax: Axes) -> list[str]:
 @pytest.mark.parametrize("quantity", ["n_terms", "log_posterior", "distance"])
 def test_records_of_a_free_run_begin_where_annealing_ends(quantity: str, found: Posterior) -> None:
     ax = plot_trace(found, quantity)
-    whole = replace(found, burn_in=0.0)
+    whole = found.whole
     expected = {
         "n_terms": np.diff(whole.draws.offset),
         "log_posterior": whole.log_posterior,
@@ -73,7 +73,7 @@ def test_records_of_a_free_run_begin_where_annealing_ends(quantity: str, found: 
 
 
 def test_without_burn_in_annealing_alone_is_shaded(found: Posterior) -> None:
-    (shade,) = plot_trace(replace(found, burn_in=0.0)).patches
+    (shade,) = plot_trace(found.whole).patches
     assert (shade.get_width(), shade.get_label()) == (300.0, "annealing")
     (shade,) = plot_trace(run("lone")).patches
     assert shade.get_label() == "burn-in"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -422,7 +421,7 @@ def test_the_description_is_plain_values(selected: Assessment) -> None:
 
 
 def test_a_fit_can_be_assessed() -> None:
-    posterior = replace(quick(samples=4000).fit(TRAIN).posterior_, held_out=HELD_OUT)
+    posterior = quick(samples=4000).fit(TRAIN, held_out=HELD_OUT).posterior_
     found = assess(posterior, TEST)
     assert found.is_selected
     assert found.trusted.short == "Yes"

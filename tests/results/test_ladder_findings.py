@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from adjoin.results.ladder_findings import describe_ladder, on_ladder
 
 from adjoin.inference.traces import LadderTrace
-from adjoin.results.ladder_findings import describe_ladder, on_ladder
-from adjoin.results.levels import CAUTION, GOOD, POOR
+from adjoin.levels import CAUTION, GOOD, POOR
 
 
 def ladder(chain: int = 0, **changed: Any) -> dict[str, Any]:

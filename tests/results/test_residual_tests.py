@@ -10,8 +10,7 @@ import pytest
 from tests.systems import quick, simulated
 
 from adjoin import AdjoinError, Dataset, Model
-from adjoin.data.scaling import Scaling
-from adjoin.inference.problem import design
+from adjoin.inference.rows import Rows
 from adjoin.results.residual_tests import FALSE_ALARMS, ResidualTest, residual_tests
 
 Z = 3.3  # one-sided; false alarm 5e-4 a comparison
@@ -46,7 +45,8 @@ def fitted(
     y = Model.parse(truth, inputs="u").simulate(u, noise=disturbance)
     data = Dataset.from_arrays(u, y)
     structure = Model.parse(terms or truth, inputs="u").structure
-    columns, output = design(data, structure, MAX_LAG, Scaling.identity(data.names))
+    rows = Rows.unscaled(data, MAX_LAG)
+    columns, output = rows.design(structure), rows.fitted
     theta = np.linalg.lstsq(columns, output, rcond=None)[0]
     return residual_tests([output - columns @ theta], [y[MAX_LAG:]], {"u": [u[MAX_LAG:]]})
 

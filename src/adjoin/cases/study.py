@@ -20,7 +20,7 @@ from adjoin.data.dataset import Dataset
 from adjoin.datasets import Benchmark, silverbox
 from adjoin.errors import AdjoinError, DivergenceWarning
 from adjoin.grammar import Structure
-from adjoin.inference.problem import white_box
+from adjoin.inference.rows import Rows
 from adjoin.inference.runner import Snapshot
 from adjoin.model import Model
 from adjoin.posterior import Posterior
@@ -433,6 +433,6 @@ def _white_box(benchmark: Benchmark) -> tuple[Model, Score] | None:
         return None
     names, n_seed = benchmark.train.names, benchmark.n_seed
     fixed = Structure.parse(benchmark.initial, names)
-    model = white_box(benchmark.train, fixed, n_seed)
+    model = Rows.unscaled(benchmark.train, n_seed).white_box(fixed)
     test = benchmark.test
     return model, _score(test, _free_run(model, test, n_seed), n_seed)

@@ -15,8 +15,8 @@ from adjoin.cases import published
 from adjoin.cases.setups import ABC, ACADEMIC, OSA, SILVERBOX, WAVES, Plan
 from adjoin.cases.study import Row, Study
 from adjoin.cases.tables import duration, printed, relative_to_white_box
+from adjoin.levels import CAUTION, GOOD, POOR
 from adjoin.report.case_page import Finding
-from adjoin.results.levels import CAUTION, GOOD, POOR
 from adjoin.text import percent
 
 _MOST = 11.0 / 12.0  # of the chains: as many as have to find the truth

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -86,8 +85,11 @@ def fit(
     ] = None,
     output: Annotated[str | None, typer.Option(help=r"Output column.  \[default: y]")] = None,
     objective: Annotated[
-        str, typer.Option(help="What models are judged by: osa (one step ahead) or abc (free run).")
-    ] = "osa",
+        str,
+        typer.Option(
+            help="What models are judged by: prediction (one step ahead), abc (free run)."
+        ),
+    ] = "prediction",
     rule: Annotated[
         str, typer.Option(help="Of abc, where its tolerance ends up: default or paper.")
     ] = "default",
@@ -128,7 +130,7 @@ def fit(
         float | None, typer.Option(help="Seconds between two samples, for the report's axes.")
     ] = None,
     burn_in: Annotated[float, typer.Option(help="Share of each chain left out.")] = 0.5,
-    thin: Annotated[int, typer.Option(min=1, help="Record every which sample.")] = 5,
+    thin: Annotated[int, typer.Option(min=1, help="Record every n-th sample.")] = 5,
     center: Annotated[
         bool | None,
         typer.Option("--center/--no-center", help=r"Centre signals.  \[default: where sensible]"),
@@ -164,10 +166,6 @@ def fit(
             if not 0.0 < validation < 1.0:
                 raise AdjoinError(f"--validation is a share between 0 and 1, not {validation:g}")
             train, held_out = everything.split(1.0 - validation)
-            try:
-                held_out.require_window(max_lag if own is None else own.max_lag)
-            except AdjoinError as error:
-                raise AdjoinError(f"the validation part: {error}") from None
     given = {"tolerance": tolerance, "rungs": rungs}
     ladder = {name: value for name, value in given.items() if value is not None}
     identifier = Identifier(
@@ -193,12 +191,9 @@ def fit(
         ladder=ladder or None,
     )
     with warnings_as_notes():
-        identifier.fit(train)
-    settings = {"data": [str(file) for file in data], "validation": validation}
-    every = posterior = replace(
-        identifier.posterior_,
-        held_out=held_out,
-        settings={**identifier.posterior_.settings, **settings},
+        identifier.fit(train, held_out=held_out)
+    every = posterior = identifier.posterior_.with_settings(
+        data=tuple(str(file) for file in data), validation=validation
     )
     written = _write(every, out, page)
     with console(stderr=True).status("scoring …"):

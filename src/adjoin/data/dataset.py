@@ -157,6 +157,16 @@ class Dataset:
         return sum(map(len, self.records))
 
     @property
+    def inputs(self) -> list[Float2D]:
+        """(n, n_inputs) of every record."""
+        return [record.inputs for record in self.records]
+
+    @property
+    def outputs(self) -> list[Float1D]:
+        """(n,) of every record."""
+        return [record.output for record in self.records]
+
+    @property
     def u(self) -> Any:
         """Inputs, ``(n,)`` if there is one, else ``(n, n_inputs)``; several records: a list."""
         column = 0 if len(self.names.inputs) == 1 else slice(None)

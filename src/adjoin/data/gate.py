@@ -5,6 +5,7 @@ Receives what a user passes; hands on plain float64 arrays, one per record.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ def as_inputs(u: Any, names: SignalNames) -> tuple[list[Float2D], bool]:
     Frames and data sets are matched by column name, further columns are ignored. A model without
     inputs takes the number of samples. Returns ``(n, n_inputs)`` arrays, and whether several.
     """
+    if isinstance(u, Dataset) and u.names.inputs == names.inputs:
+        return u.inputs, u.n_records > 1  # checked when it was made
     if not names.inputs and not hasattr(u, "__len__"):
         if not is_count(u):
             raise AdjoinError(f"the model has no inputs; pass the number of samples, not {u!r}.")
@@ -62,7 +65,7 @@ def as_series(
     refused unless it `may_be_empty`, as what seeds a model without lags.
     """
     if isinstance(y, Dataset):
-        return [record.output.copy() for record in y.records], y.n_records > 1
+        return y.outputs, y.n_records > 1  # checked when it was made
     records, several = tabulate(y, what)
     title = f"{what} {name!r}" if what == "output" else what
     expected = f"there must be 1 {what}"
@@ -72,3 +75,12 @@ def as_series(
         else columns.matrix([title], expected)[:, 0]
         for columns in records
     ], several
+
+
+def require_same_lengths(inputs: Sequence[Float2D], outputs: Sequence[Float1D]) -> None:
+    """Refuse records whose inputs and output are not equally long."""
+    lengths = [len(record) for record in inputs], [len(record) for record in outputs]
+    if lengths[0] != lengths[1]:
+        raise AdjoinError(
+            f"inputs and output differ in length: {lengths[0]} and {lengths[1]} samples"
+        )

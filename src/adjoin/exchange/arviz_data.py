@@ -1,6 +1,6 @@
 """A posterior as ArviZ sees it: labelled arrays over chain and draw, in the schema's groups.
 
-Receives a `Posterior`; gives an `arviz.InferenceData` (ArviZ 0.x) or an xarray `DataTree`
+Receives a `Collection`; gives an `arviz.InferenceData` (ArviZ 0.x) or an xarray `DataTree`
 (ArviZ 1.x). Everything is in the user's units.
 """
 
@@ -17,19 +17,18 @@ import numpy as np
 
 from adjoin.arrays import Float1D, Float2D, Int1D, Int2D
 from adjoin.checks import make_generator, require_count
-from adjoin.errors import AdjoinError, DivergenceWarning
+from adjoin.errors import AdjoinError
 from adjoin.grammar import Structure
 from adjoin.grammar.equation import term_text
-from adjoin.grammar.terms import exponents
-from adjoin.inference.problem import design
+from adjoin.inference.objective import Residual, Tempered
 from adjoin.kernels.state import PROPOSED
 from adjoin.model import Model
+from adjoin.results.collection import Collection
 from adjoin.version import __version__
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from adjoin.posterior import Posterior
 
 _MOST_BYTES = 2**30  # of an export, which a laptop holds beside everything else
 _BLOCK_VALUES = 2**21  # worked on at a time: 16 MiB, so that the peak is the result itself
@@ -38,7 +37,7 @@ _COORDINATES = (*_DRAW, *_ROW, "record", "sample")
 
 
 def to_arviz(
-    posterior: Posterior,
+    posterior: Collection,
     thin: int = 1,
     log_likelihood: bool = True,
     posterior_predictive: bool = True,
@@ -83,7 +82,7 @@ def to_arviz(
     rng = make_generator(seed)
     arviz = import_arviz()
     chosen = _choose_draws(posterior, int(thin))
-    log_likelihood = bool(log_likelihood) and not posterior.is_free_run
+    log_likelihood = bool(log_likelihood) and posterior.objective.has_likelihood
     n_pointwise = log_likelihood + bool(posterior_predictive)
     _require_room(posterior, chosen, int(thin), n_pointwise)
     groups = {
@@ -140,7 +139,7 @@ def _contain(arviz: ModuleType, groups: dict[str, xr.Dataset]) -> Any:
     return DataTree.from_dict(groups)
 
 
-def _choose_draws(posterior: Posterior, thin: int) -> Int2D:
+def _choose_draws(posterior: Collection, thin: int) -> Int2D:
     """(n_chains, n) places in `Posterior.draws`: the end of each chain, thinned."""
     lengths = [int((posterior.draws.chain == c).sum()) for c in posterior.chain_numbers]
     if len(set(lengths)) > 1:
@@ -152,7 +151,7 @@ def _choose_draws(posterior: Posterior, thin: int) -> Int2D:
     return posterior.draws.ends[:, ::thin]
 
 
-def _require_room(posterior: Posterior, chosen: Int2D, thin: int, n_pointwise: int) -> None:
+def _require_room(posterior: Collection, chosen: Int2D, thin: int, n_pointwise: int) -> None:
     """Refuse an export that would fill the memory, and say what would fit."""
     of_terms = 9 * len(posterior.terms)  # a float and a flag each
     of_rows = 8 * posterior.n_rows * n_pointwise
@@ -172,7 +171,7 @@ def _require_room(posterior: Posterior, chosen: Int2D, thin: int, n_pointwise: i
     )
 
 
-def _draws_group(posterior: Posterior, chosen: Int2D, flag: type) -> xr.Dataset:
+def _draws_group(posterior: Collection, chosen: Int2D, flag: type) -> xr.Dataset:
     """Coefficients over the union of all terms, and the noise; `flag` is the type of `included`."""
     draws, present = posterior.draws, np.unique(posterior.draws.term)
     row_of = np.full(len(draws), -1)
@@ -186,7 +185,7 @@ def _draws_group(posterior: Posterior, chosen: Int2D, flag: type) -> xr.Dataset:
     terms = [posterior.encoding.term(posterior.term_keys[number]) for number in present]
     by_term, shape = (*_DRAW, "term"), (*chosen.shape, len(terms))
     of_noise = "standard deviation of the noise"
-    if posterior.is_free_run:
+    if not posterior.objective.has_likelihood:
         of_noise += " that the tolerance, or a distance of one's own, leaves room for"
     variables = {
         "theta": (by_term, theta.reshape(shape), _said("coefficient; 0 where it is not in")),
@@ -201,10 +200,10 @@ def _draws_group(posterior: Posterior, chosen: Int2D, flag: type) -> xr.Dataset:
     return _dataset(variables, _draw_coordinates(posterior, chosen) | {"term": ("term", texts)})
 
 
-def _statistics_group(posterior: Posterior, chosen: Int2D) -> xr.Dataset:
+def _statistics_group(posterior: Collection, chosen: Int2D) -> xr.Dataset:
     """Log densities, fit and the rank of the structure of every draw."""
     draws = posterior.draws
-    if posterior.is_free_run:
+    if not posterior.objective.has_likelihood:
         of_draw = (
             "log density of structure and coefficients on scaled signals, up to a constant, which"
             " is their prior within the tolerance"
@@ -237,7 +236,7 @@ def _said(description: str) -> dict[str, str]:
     return {"description": description}
 
 
-def _rank_of(posterior: Posterior) -> Int1D:
+def _rank_of(posterior: Collection) -> Int1D:
     """The place in `Posterior.structures` of every structure number that the draws use."""
     numbers = [posterior.number_of(rank) for rank in range(len(posterior.structures))]
     rank = np.zeros(max(numbers) + 1, dtype=np.int64)
@@ -246,7 +245,7 @@ def _rank_of(posterior: Posterior) -> Int1D:
 
 
 def _pointwise(
-    posterior: Posterior,
+    posterior: Collection,
     chosen: Int2D,
     rng: np.random.Generator,
     wants_density: bool,
@@ -265,7 +264,8 @@ def _pointwise(
     order = np.argsort(structure, kind="stable")
     numbers, start = np.unique(structure[order], return_index=True)
     most = max(1, _BLOCK_VALUES // shape[1])
-    predictor = _free_runs if posterior.is_free_run else _one_step
+    is_free_run = posterior.objective.residual is Residual.FREE_RUN
+    predictor = _free_runs if is_free_run else _one_step
     for number, rows in zip(numbers, np.split(order, start[1:]), strict=True):
         found = posterior.structure(int(rank_of[number]))
         predict = predictor(posterior, found)
@@ -281,14 +281,14 @@ def _pointwise(
     return density, replicate
 
 
-def _one_step(posterior: Posterior, structure: Structure) -> Callable[[Float2D], Float2D]:
+def _one_step(posterior: Collection, structure: Structure) -> Callable[[Float2D], Float2D]:
     """What predicts the fitted samples one step ahead, for rows of coefficients.
 
     Draws of one structure share its columns, so that they are predicted by one matrix product.
     """
     scaling = posterior.scaling
-    columns, _ = design(posterior.data, structure, posterior.max_lag, scaling)
-    factor = np.array([scaling.coefficient_factor(exponents(term)) for term in structure])
+    rows = posterior.run.problem.rows
+    columns, factor = rows.design(structure), rows.factors(structure)
 
     def predict(theta: Float2D) -> Float2D:
         expected: Float2D = (theta / factor) @ columns.T * scaling.noise_factor
@@ -298,34 +298,33 @@ def _one_step(posterior: Posterior, structure: Structure) -> Callable[[Float2D],
     return predict
 
 
-def _free_runs(posterior: Posterior, structure: Structure) -> Callable[[Float2D], Float2D]:
+def _free_runs(posterior: Collection, structure: Structure) -> Callable[[Float2D], Float2D]:
     """What simulates the fitted samples, for rows of coefficients; NaN from a divergence on."""
-    records, first = posterior.data.records, posterior.max_lag
-    inputs = [record.inputs for record in records]
-    seeds = [record.output[:first] for record in records]
+    inputs, first = posterior.data.inputs, posterior.max_lag
+    seeds = [output[:first] for output in posterior.data.outputs]
 
     def run(theta: Float1D) -> Float1D:
         model = Model(structure, tuple(theta), offsets=posterior.scaling.offsets)
-        return np.concatenate([series[first:] for series in model.simulate(inputs, seeds)])
+        return np.concatenate(
+            [series[first:] for series in model.free_response(inputs, seeds).series]
+        )
 
     def predict(theta: Float2D) -> Float2D:
         # Most draws repeat the one before.
         distinct, place = np.unique(theta, axis=0, return_inverse=True)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DivergenceWarning)  # NaN says it
-            runs = np.array([run(row) for row in distinct])
+        runs = np.array([run(row) for row in distinct])
         return runs[place.ravel()]
 
     return predict
 
 
-def _fitted_output(posterior: Posterior) -> Float1D:
+def _fitted_output(posterior: Collection) -> Float1D:
     table = posterior.data.lag_table(posterior.max_lag)
     output: Float1D = table.value[-1, _row_coordinates(posterior)["obs_id"][1]]
     return output
 
 
-def _variable_names(posterior: Posterior) -> list[str]:
+def _variable_names(posterior: Collection) -> list[str]:
     """The output's and the inputs' names, with _ behind one that a coordinate has."""
     names, taken = posterior.data.names, set(_COORDINATES)
     found = []
@@ -337,12 +336,12 @@ def _variable_names(posterior: Posterior) -> list[str]:
     return found
 
 
-def _draw_coordinates(posterior: Posterior, chosen: Int2D) -> dict[str, Any]:
+def _draw_coordinates(posterior: Collection, chosen: Int2D) -> dict[str, Any]:
     chains = np.array(posterior.chain_numbers)
     return {"chain": ("chain", chains), "draw": ("draw", np.arange(chosen.shape[1]))}
 
 
-def _row_coordinates(posterior: Posterior) -> dict[str, Any]:
+def _row_coordinates(posterior: Collection) -> dict[str, Any]:
     """The fitted samples, counted through all records; and in each, where there are several."""
     table = posterior.data.lag_table(posterior.max_lag)
     stretches = list(zip(table.first, table.start[1:], strict=True))
@@ -361,7 +360,7 @@ def _dataset(variables: dict[str, Any], coordinates: dict[str, Any]) -> xr.Datas
     return Dataset(variables, coordinates)
 
 
-def _attributes(posterior: Posterior, arviz: ModuleType, group: str) -> dict[str, Any]:
+def _attributes(posterior: Collection, arviz: ModuleType, group: str) -> dict[str, Any]:
     """What ArviZ's schema wants to be said of every group."""
     found: dict[str, Any] = {
         "created_at": datetime.now(UTC).isoformat(),
@@ -372,12 +371,12 @@ def _attributes(posterior: Posterior, arviz: ModuleType, group: str) -> dict[str
     if group in ("posterior", "sample_stats"):
         trace = min(posterior.traces, key=lambda trace: trace.n_samples)
         n_recording = trace.n_samples
-        if posterior.is_free_run:
+        if posterior.objective.ladder is Tempered.TOLERANCE:
             n_recording = int(trace.move[:, PROPOSED].sum())  # one a sample, since it was frozen
-        else:
+        if posterior.objective.has_likelihood:
             found["likelihood_power"] = float(posterior.power)
         n_annealing = trace.n_samples - n_recording
-        found["tuning_steps"] = n_annealing + int(posterior.burn_in * n_recording)
+        found["tuning_steps"] = n_annealing + int(posterior.settings.burn_in * n_recording)
         if "sampling_s" in posterior.timing:
             found["sampling_time"] = float(posterior.timing["sampling_s"])
     return found

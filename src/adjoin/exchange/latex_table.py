@@ -1,20 +1,18 @@
 """The terms of a posterior as a table in LaTeX, for papers.
 
-Receives a `Posterior`; gives text for the packages `amsmath` and `booktabs`.
+Receives a `Collection`; gives text for the packages `amsmath` and `booktabs`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from adjoin.checks import require_count
 from adjoin.grammar import Atom, Structure
 from adjoin.grammar.equation import term_latex, tidy_exponent
+from adjoin.results.collection import Collection
 from adjoin.text import rounded
-
-if TYPE_CHECKING:
-    from adjoin.posterior import Posterior
 
 _COLUMNS = ("term", "inclusion", "mean", "sd", r"2.5\,\%", r"97.5\,\%")
 _ESCAPED = {character: "\\" + character for character in "&%$#_{}"} | {
@@ -24,7 +22,7 @@ _ESCAPED = {character: "\\" + character for character in "&%$#_{}"} | {
 }
 
 
-def latex_table(posterior: Posterior, most: int = 20, label: str = "tab:terms") -> str:
+def latex_table(posterior: Collection, most: int = 20, label: str = "tab:terms") -> str:
     r"""Print the terms by inclusion probability, and the noise, as a LaTeX table.
 
     Parameters
@@ -66,14 +64,14 @@ def _line(cells: Iterable[str]) -> str:
     return " & ".join(cells) + r" \\"
 
 
-def _term_row(posterior: Posterior, row: Mapping[Any, Any]) -> list[str]:
+def _term_row(posterior: Collection, row: Mapping[Any, Any]) -> list[str]:
     (term,) = Structure.parse(row["term"], posterior.encoding.names)
     spelled = term_latex(term, _moved(posterior))
     numbers = [row[name] for name in ("mean", "sd", "q025", "q975")]
     return [f"${spelled}$", f"${row['inclusion']:.3f}$", *_numbers(numbers, row["sd"])]
 
 
-def _noise_row(posterior: Posterior) -> list[str]:
+def _noise_row(posterior: Collection) -> list[str]:
     if posterior.power == 0.0:  # what is there is the prior's
         return [r"noise $\sigma$", "", *["--"] * 4]
     noise = posterior.noise
@@ -85,12 +83,12 @@ def _numbers(values: list[float], spread: float) -> list[str]:
     return [f"${tidy_exponent(text)}$" for text in rounded(values, spread)]
 
 
-def _moved(posterior: Posterior) -> dict[str, float]:
+def _moved(posterior: Collection) -> dict[str, float]:
     """Offsets by name, of the signals that have one."""
     return {name: offset for name, offset in posterior.scaling.offsets.items() if offset}
 
 
-def _caption(posterior: Posterior) -> str:
+def _caption(posterior: Collection) -> str:
     label = posterior.data.label
     of_data = f" of {_escaped(label)}" if label else ""
     output = _symbol(posterior, posterior.data.names.output)
@@ -109,7 +107,7 @@ def _caption(posterior: Posterior) -> str:
     return said
 
 
-def _symbol(posterior: Posterior, name: str) -> str:
+def _symbol(posterior: Collection, name: str) -> str:
     """A signal now, in math mode."""
     return f"${term_latex((Atom(name, 0),), _moved(posterior))}$"
 

@@ -9,7 +9,7 @@
     /chain_0           structure, noise, log_lik, … (record), theta (entry), key (term_entry)
     /chain_0/ladder    of a free-run chain: distance (record), tolerance (stage, rung), …
 
-Traces are in model units, data in the user's. Receives a `Posterior`; gives back the arguments
+Traces are in model units, data in the user's. Receives a `Collection`; gives back the arguments
 that make an equal one, to the last bit. Schema 1 had no ladders, and is read as well.
 """
 
@@ -18,9 +18,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import fields
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,37 +35,31 @@ from adjoin.files import write_whole
 from adjoin.grammar import Grammar
 from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.equation import term_text
-from adjoin.inference.prior import Prior
+from adjoin.inference.engines import find_engine
+from adjoin.inference.objective import PREDICTION
+from adjoin.inference.problem import Problem
+from adjoin.inference.settings import RunSettings, read_settings
 from adjoin.inference.traces import ChainTrace
+from adjoin.results.collection import Collection
+from adjoin.results.run import Run
 from adjoin.version import __version__
-
-if TYPE_CHECKING:
-    from adjoin.posterior import Posterior
 
 SCHEMA = 2
 _OLDEST = 1
-_FREE_RUN = "abc"  # the objective of runs with ladders
 
 _KEY_BITS = 63  # a term has at most so many factors, or its key would not fit
 _LONGEST = 1e12  # seconds
 
 
 class SavedRun(NamedTuple):
-    """The arguments of a `Posterior`, in its order."""
+    """The arguments of a `Collection`, in its order."""
 
     traces: tuple[ChainTrace, ...]
-    grammar: Grammar
-    scaling: Scaling
-    data: Dataset
-    power: float
-    burn_in: float
-    settings: Mapping[str, Any]
-    timing: Mapping[str, float]
+    run: Run
     chain_numbers: tuple[int, ...]
-    held_out: Dataset | None
 
 
-def write_run(run: Posterior | SavedRun, path: str | os.PathLike[str]) -> None:
+def write_run(saved: Collection | SavedRun, path: str | os.PathLike[str]) -> None:
     """Save a run, whole or not at all; the same run gives the same bytes.
 
     Raises
@@ -79,12 +72,12 @@ def write_run(run: Posterior | SavedRun, path: str | os.PathLike[str]) -> None:
     buffer = BytesIO()
     try:
         with h5netcdf.File(buffer, "w") as file:
-            file.attrs.update(_root_attributes(run))
-            _write_scaling(file.create_group("scaling"), run.scaling)
-            for name, data in (("data", run.data), ("held_out", run.held_out)):
+            file.attrs.update(_root_attributes(saved.run, saved.chain_numbers))
+            _write_scaling(file.create_group("scaling"), saved.run.scaling)
+            for name, data in (("data", saved.run.data), ("held_out", saved.run.held_out)):
                 if data is not None:
                     _write_dataset(file.create_group(name), data)
-            for number, trace in zip(run.chain_numbers, run.traces, strict=True):
+            for number, trace in zip(saved.chain_numbers, saved.traces, strict=True):
                 write_trace(file.create_group(f"chain_{number}"), trace)
         # Better to hear now that it cannot be loaded than when the run is gone.
         _read_content(buffer.getvalue())
@@ -121,19 +114,19 @@ def _read_content(content: bytes) -> SavedRun:
         raise AdjoinError(f"it does not open as HDF5 ({error})") from None
 
 
-def _root_attributes(run: Posterior | SavedRun) -> dict[str, Any]:
+def _root_attributes(run: Run, chain_numbers: tuple[int, ...]) -> dict[str, Any]:
     return {
         "title": "Posterior over equations of a dynamical system",
         "format": FORMAT,
         "schema_version": SCHEMA,
         "adjoin_version": __version__,
         "grammar": _text("the grammar", run.grammar.to_text()),
-        "atoms": _atoms(Encoding(run.grammar.alphabet)),
-        "settings": _json("the settings", run.settings),
+        "atoms": _atoms(run.encoding),
+        "settings": _json("the settings", run.settings.plain),
         "timing": _json("the timing", run.timing),
-        "power": float(run.power),
-        "burn_in": float(run.burn_in),
-        "chains": np.array(run.chain_numbers, dtype=np.int64),
+        "power": float(run.settings.likelihood_power),
+        "burn_in": float(run.settings.burn_in),
+        "chains": np.array(chain_numbers, dtype=np.int64),
         "has_held_out": int(run.held_out is not None),
     }
 
@@ -159,33 +152,30 @@ def _read_root(root: StoredGroup) -> SavedRun:
         raise root.fault("has_held_out", "must say whether there is a group held_out")
     settings = _read_settings(root)
     traces = tuple(read_trace(root.child(f"chain_{number}"), encoding) for number in chains)
-    if {trace.ladder is not None for trace in traces} != {settings.get("objective") == _FREE_RUN}:
+    if {trace.ladder is not None for trace in traces} != {settings.objective.ladder is not None}:
         raise root.fault(
             "settings",
-            f"must have the objective '{_FREE_RUN}' if all chains have a ladder, another if none",
+            f"have the objective '{settings.objective.name}', whose chains have a ladder if others"
+            " have none",
         )
-    return SavedRun(
-        traces=traces,
-        grammar=grammar,
-        scaling=_read_scaling(root.child("scaling"), signals),
-        data=data,
-        power=root.number("power", 0.0, np.inf),
-        burn_in=root.number("burn_in", 0.0, 1.0),
-        settings=settings,
-        timing=_read_timing(root),
-        chain_numbers=tuple(chains),
-        held_out=_read_dataset(root.child("held_out"), signals) if has_held_out else None,
+    scaling = _read_scaling(root.child("scaling"), signals)
+    run = Run(
+        grammar,
+        Problem(data, grammar.alphabet, scaling, settings.is_residual),
+        settings,
+        _read_timing(root),
+        _read_dataset(root.child("held_out"), signals) if has_held_out else None,
     )
+    return SavedRun(traces, run, tuple(chains))
 
 
-def _read_settings(root: StoredGroup) -> dict[str, Any]:
-    settings = root.mapping("settings")
-    prior = settings.get("prior", {})
-    known = {field.name for field in fields(Prior)}
-    if not (isinstance(prior, dict) and known.issuperset(prior)):
-        raise root.fault("settings", "must have a prior of known hyperparameters")
-    Prior(**prior)  # refuses values that mean nothing
-    return settings
+def _read_settings(root: StoredGroup) -> RunSettings:
+    """The settings; what the first versions called osa is the prediction objective."""
+    plain = root.mapping("settings")
+    engine = find_engine(plain.pop("objective", PREDICTION.name))
+    plain["likelihood_power"] = root.number("power", 0.0, np.inf)
+    plain["burn_in"] = root.number("burn_in", 0.0, 1.0)
+    return read_settings(plain, engine.read_objective(plain), engine.read_own_settings)
 
 
 def _read_timing(root: StoredGroup) -> dict[str, float]:

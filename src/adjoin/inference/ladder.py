@@ -16,9 +16,6 @@ from adjoin.errors import AdjoinError
 DEFAULT, PAPER = "default", "paper"
 """Rules by which the ladder ends up where it does."""
 
-NMSE = "nmse"
-"""What the distance is called if it is not the user's own."""
-
 
 @dataclass(frozen=True)
 class Ladder:

@@ -1,7 +1,7 @@
-"""Runs the chains of an engine: seeds, warm-up, threads, progress, interruption.
+"""Runs the chains of an engine: seeds, warm-up, executors, progress, interruption.
 
 Receives an engine; gives traces. Every chain has its own generator, spawned from one seed, and
-shares nothing with the others, so the result does not depend on how many run at a time.
+shares nothing with the others, so the result does not depend on how many run at a time, nor where.
 """
 
 from __future__ import annotations
@@ -9,48 +9,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from typing import NamedTuple, Protocol
+from concurrent.futures import FIRST_EXCEPTION, Executor, Future, ThreadPoolExecutor, wait
+from typing import NamedTuple
 
 import numpy as np
 
+from adjoin.inference.engine import Chain, Engine
 from adjoin.inference.traces import ChainTrace
 from adjoin.threads import n_workers
 
 _BLOCK_SECONDS = 0.1  # between two looks at the stop sign, and two reports of progress
 _FIRST_BLOCK = 200
-
-
-class RunningChain(Protocol):
-    """What the runner needs of a chain."""
-
-    @property
-    def n_samples(self) -> int:
-        """How many samples it has drawn."""
-
-    @property
-    def n_terms(self) -> int:
-        """Its present number of terms."""
-
-    @property
-    def acceptance(self) -> float:
-        """The share of structure moves accepted so far."""
-
-    def advance(self, n_samples: int) -> None:
-        """Draw so many samples more."""
-
-    def finish(self) -> ChainTrace:
-        """What it recorded."""
-
-
-class Engine(Protocol):
-    """What the runner needs of an engine."""
-
-    def warm_up(self) -> None:
-        """Compile what a chain runs."""
-
-    def start(self, seed: np.random.SeedSequence | int) -> RunningChain:
-        """A new chain; it is a function of the seed."""
 
 
 class Snapshot(NamedTuple):
@@ -65,12 +34,21 @@ class Snapshot(NamedTuple):
 Observer = Callable[[Snapshot], None]
 
 
-class Run(NamedTuple):
-    """What came of it: a trace per chain, with fewer samples or none where it was interrupted."""
+class Sampled(NamedTuple):
+    """What came of it: the trace of each chain by its number, shorter where it was interrupted."""
 
-    traces: list[ChainTrace]
+    traces: dict[int, ChainTrace]
     is_complete: bool
     seconds: float
+
+
+class Task(NamedTuple):
+    """One chain to run: all that another process needs to know."""
+
+    engine: Engine
+    number: int
+    seed: np.random.SeedSequence
+    n_samples: int
 
 
 def warm_up(engine: Engine) -> float:
@@ -80,6 +58,28 @@ def warm_up(engine: Engine) -> float:
     return time.perf_counter() - begin
 
 
+def run_chain(
+    task: Task, observer: Observer | None = None, stop: threading.Event | None = None
+) -> ChainTrace:
+    """Run one chain to its end, or until it is told to stop, and give what it recorded."""
+    chain = task.engine.start(task.seed)
+    while not chain.is_prepared and not (stop and stop.is_set()):
+        chain.prepare()
+    block = _FIRST_BLOCK
+    while chain.n_samples < task.n_samples and not (stop and stop.is_set()):
+        begin = time.perf_counter()
+        chain.advance(min(block, task.n_samples - chain.n_samples))
+        elapsed = max(time.perf_counter() - begin, 1e-4)
+        block = max(1, min(int(block * _BLOCK_SECONDS / elapsed), 4 * block))
+        if observer is not None:
+            observer(_snapshot(task.number, chain))
+    return chain.finish()
+
+
+def _snapshot(number: int, chain: Chain) -> Snapshot:
+    return Snapshot(number, chain.n_samples, chain.n_terms, chain.acceptance)
+
+
 def run_chains(
     engine: Engine,
     n_chains: int,
@@ -87,43 +87,70 @@ def run_chains(
     seed: np.random.SeedSequence,
     n_jobs: int | None = None,
     observer: Observer | None = None,
-) -> Run:
+    executor: Executor | None = None,
+) -> Sampled:
     """Run chains to their end, or until Ctrl-C: then what there is comes back.
+
+    Parameters
+    ----------
+    engine : Engine
+    n_chains, n_samples : int
+    seed : SeedSequence
+        Of all chains; each gets a child of it.
+    n_jobs : int, optional
+        How many run at a time, in threads; None and -1: one per core.
+    observer : callable, optional
+        Gets a `Snapshot` of each chain now and then; of chains in an `executor`, none.
+    executor : concurrent.futures.Executor, optional
+        Where to run them instead: a pool of processes, a cluster's. It stays open. Ctrl-C then
+        gives up the chains that are not done: only a thread can be told to stop in the middle.
 
     Raises
     ------
     KeyboardInterrupt
         If it is interrupted before any chain has something to show.
     """
-    stop = threading.Event()
-
-    def run(number: int, child: np.random.SeedSequence) -> ChainTrace:
-        chain = engine.start(child)
-        block = _FIRST_BLOCK
-        while chain.n_samples < n_samples and not stop.is_set():
-            begin = time.perf_counter()
-            chain.advance(min(block, n_samples - chain.n_samples))
-            elapsed = max(time.perf_counter() - begin, 1e-4)
-            block = max(1, min(int(block * _BLOCK_SECONDS / elapsed), 4 * block))
-            if observer is not None:
-                observer(Snapshot(number, chain.n_samples, chain.n_terms, chain.acceptance))
-        return chain.finish()
-
     begin = time.perf_counter()
-    with ThreadPoolExecutor(n_workers(n_jobs, n_chains), "adjoin-chain") as pool:
+    children = enumerate(seed.spawn(n_chains))
+    tasks = [Task(engine, number, child, n_samples) for number, child in children]
+    if executor is not None:
+        traces, is_complete = _run_elsewhere(executor, tasks)
+    else:
+        traces, is_complete = _run_in_threads(tasks, n_workers(n_jobs, n_chains), observer)
+    if not is_complete and not any(len(trace.structure) for trace in traces.values()):
+        raise KeyboardInterrupt
+    return Sampled(traces, is_complete, time.perf_counter() - begin)
+
+
+def _run_in_threads(
+    tasks: list[Task], n_at_a_time: int, observer: Observer | None
+) -> tuple[dict[int, ChainTrace], bool]:
+    stop = threading.Event()
+    with ThreadPoolExecutor(n_at_a_time, "adjoin-chain") as pool:
         futures: list[Future[ChainTrace]] = []
         try:
-            for number, child in enumerate(seed.spawn(n_chains)):
-                futures.append(pool.submit(run, number, child))
+            for task in tasks:
+                futures.append(pool.submit(run_chain, task, observer, stop))
             _wait(futures)
         except BaseException as error:
             stop.set()
             if not isinstance(error, KeyboardInterrupt):
                 raise
-        traces = [future.result() for future in futures]
-    if stop.is_set() and not any(len(trace.structure) for trace in traces):
-        raise KeyboardInterrupt
-    return Run(traces, not stop.is_set(), time.perf_counter() - begin)
+        return {i: future.result() for i, future in enumerate(futures)}, not stop.is_set()
+
+
+def _run_elsewhere(executor: Executor, tasks: list[Task]) -> tuple[dict[int, ChainTrace], bool]:
+    futures = [executor.submit(run_chain, task) for task in tasks]
+    try:
+        _wait(futures)
+    except BaseException as error:
+        for future in futures:
+            future.cancel()
+        if not isinstance(error, KeyboardInterrupt):
+            raise
+    is_done = [future.done() and not future.cancelled() for future in futures]
+    done = [(i, future) for i, future in enumerate(futures) if is_done[i]]
+    return {i: future.result() for i, future in done}, all(is_done)
 
 
 def _wait(futures: list[Future[ChainTrace]]) -> None:

@@ -1,12 +1,15 @@
 """What one chain leaves behind, kept small: structure numbers and ragged coefficients.
 
-Receives the kernels' `Trace` buffers; hands the posterior arrays.
+Receives the kernels' `Trace` buffers; hands the posterior arrays. A trace can be taken apart into
+plain arrays, put together again, and joined with the piece that follows it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import chain, pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -69,6 +72,64 @@ class ChainTrace(NamedTuple):
     ladder: LadderTrace | None = None
 
 
+_PREFIX = "ladder_"
+
+
+def to_arrays(trace: ChainTrace) -> dict[str, np.ndarray]:
+    """A trace as plain arrays: the structures' keys end to end with their edges, and the rest."""
+    found = {k: v for k, v in trace._asdict().items() if isinstance(v, np.ndarray)}
+    found["key"] = np.array([*chain.from_iterable(trace.structures)], dtype=np.int64)
+    found["key_offset"] = np.cumsum([0, *map(len, trace.structures)], dtype=np.int64)
+    found["n_samples"] = np.array([trace.n_samples])
+    if trace.ladder is not None:
+        ladder = trace.ladder._asdict()
+        reason = np.frombuffer(ladder.pop("reason").encode(), dtype=np.uint8)
+        found |= {_PREFIX + name: values for name, values in (ladder | {"reason": reason}).items()}
+    return found
+
+
+def from_arrays(arrays: Mapping[str, np.ndarray]) -> ChainTrace:
+    """The trace that `to_arrays` took apart."""
+    of_ladder = {k for k in arrays if k.startswith(_PREFIX)}
+    ladder: dict[str, Any] = {k.removeprefix(_PREFIX): arrays[k].copy() for k in of_ladder}
+    plain: dict[str, Any] = {k: v.copy() for k, v in arrays.items() if k not in of_ladder}
+    keys, edges = plain.pop("key").tolist(), plain.pop("key_offset").tolist()
+    structures = [tuple(keys[first:last]) for first, last in pairwise(edges)]
+    n_samples = int(plain.pop("n_samples")[0])
+    found = ChainTrace(structures=structures, n_samples=n_samples, **plain)
+    if not ladder:
+        return found
+    reason = bytes(ladder.pop("reason")).decode()
+    return found._replace(ladder=LadderTrace(reason=reason, **ladder))
+
+
+def join(first: ChainTrace, second: ChainTrace) -> ChainTrace:
+    """Two pieces of one chain, the second recorded after the first, as one.
+
+    Counters, the ladder, and how many samples there were, count from the beginning of the chain, so
+    that those of the second are those of the whole.
+    """
+    number = {keys: i for i, keys in enumerate(first.structures)}
+    place = np.array(
+        [number.setdefault(keys, len(number)) for keys in second.structures], dtype=np.int64
+    )
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(first, name), getattr(second, name)])
+        for name in ("theta", "noise", "coefficient", "log_lik", "log_prior")
+    }
+    ladder = second.ladder
+    if ladder is not None and first.ladder is not None:
+        distance = np.concatenate([first.ladder.distance, ladder.distance])
+        ladder = ladder._replace(distance=distance)
+    return second._replace(
+        structures=list(number),
+        structure=np.concatenate([first.structure, place[second.structure]]),
+        offset=np.append(first.offset, first.offset[-1] + second.offset[1:]),
+        ladder=ladder,
+        **joined,
+    )
+
+
 def make_buffer(capacity: int) -> Trace:
     """An empty buffer for chains of at most `capacity` terms."""
     return Trace(
@@ -94,6 +155,16 @@ class TraceLog:
     _n_terms: list[Int1D] = field(default_factory=list)
     _theta: list[Float1D] = field(default_factory=list)
     _scalar: list[Float1D] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, encoding: Encoding, trace: ChainTrace) -> TraceLog:
+        """A log that goes on where a trace ended."""
+        log = cls(encoding, {keys: i for i, keys in enumerate(trace.structures)})
+        distance = np.zeros(len(trace.structure)) if trace.ladder is None else trace.ladder.distance
+        values = trace.noise, trace.coefficient, trace.log_lik, trace.log_prior, distance
+        log._structure, log._n_terms = [trace.structure], [np.diff(trace.offset)]
+        log._theta, log._scalar = [trace.theta], [np.column_stack(values)]
+        return log
 
     def drain(self, buffer: Trace) -> None:
         """Take over what a buffer holds, and empty it; its counters go on counting."""

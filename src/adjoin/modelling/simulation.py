@@ -26,7 +26,7 @@ Row = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Run:
+class Response:
     """What a model gave on each record.
 
     Parameters
@@ -47,7 +47,7 @@ def free_run(
     inputs: Sequence[Float2D],
     seeds: Sequence[Float1D],
     noise: Sequence[Float1D] | None = None,
-) -> Run:
+) -> Response:
     r"""Simulate from the model's own outputs, the paper's model-predicted output.
 
     .. math:: \hat y(k) = f(u(k), …, \hat y(k-1), …, ε(k-1), …) + ε(k)
@@ -97,7 +97,7 @@ def predict(
     outputs: Sequence[Float1D],
     steps_ahead: int = 1,
     noise: Sequence[Float1D] | None = None,
-) -> Run:
+) -> Response:
     """Predict each sample from the measured output up to `steps_ahead` samples before it.
 
     Past noise is the one-step residuals up to there, zero before the first predicted sample; after
@@ -150,10 +150,10 @@ def _input_series(names: SignalNames, inputs: Sequence[Float2D]) -> dict[str, Fl
     return {name: np.ascontiguousarray(stacked[:, i]) for i, name in enumerate(names.inputs)}
 
 
-def _collect(data: Recursion, start: np.ndarray) -> Run:
+def _collect(data: Recursion, start: np.ndarray) -> Response:
     series = [data.predicted[a:b].copy() for a, b in pairwise(start)]
     diverged = [int(d - a) if d >= 0 else None for d, a in zip(data.diverged, start, strict=False)]
-    return Run(series, diverged)
+    return Response(series, diverged)
 
 
 class _Part(NamedTuple):

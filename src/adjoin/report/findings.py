@@ -22,10 +22,10 @@ from rich.text import Text
 from adjoin.data.dataset import Dataset
 from adjoin.errors import DivergenceWarning
 from adjoin.grammar.equation import term_text
+from adjoin.levels import CAUTION, GOOD, POOR
 from adjoin.model import Model
 from adjoin.posterior import Posterior
-from adjoin.report.ladder_words import distance_unit, is_squared, ladder_line, span
-from adjoin.results.levels import CAUTION, GOOD, POOR
+from adjoin.report.ladder_words import distance_unit, ladder_line, span
 from adjoin.scores import nmse, rmse
 from adjoin.text import rounded
 from adjoin.version import __version__
@@ -137,7 +137,7 @@ def print_findings(console: Console, posterior: Posterior, facts: dict[str, Any]
     for line in _say_chains(facts):
         console.print(line)
     if ladders := facts["diagnostics"].get("ladder"):
-        unit = distance_unit(posterior) or f"by {facts['settings']['distance']}"
+        unit = distance_unit(posterior) or f"by {posterior.objective.distance}"
         console.print(f"[bold]ladder[/bold]     {escape(ladder_line(ladders, unit))}")
     for line in _say_effort(facts):
         console.print(line)
@@ -226,13 +226,14 @@ def noise_in_words(posterior: Posterior) -> tuple[str, str]:
         t.ladder is None or np.isfinite(t.ladder.tolerance[-1, 0]) for t in posterior.traces
     ):
         return _UNKNOWN, "the tolerance is infinite"
-    if is_squared(posterior):  # one value per chain, which no datum had a say in
+    if not posterior.objective.has_likelihood and posterior.objective.is_squared:
+        # One value per chain, which no datum had a say in.
         limits = span([float(sd.min()), float(sd.max())])
         apart = f"s of the chains, {limits}" if " to " in limits else ""
         return f"{sd.mean():.4g}", f"implied by the tolerance{apart}; no posterior"
     noise = posterior.noise
     mean, low, high = rounded([noise["mean"], noise["q025"], noise["q975"]], noise["sd"])
-    whose = "error of each draw's free run, " if posterior.is_free_run else ""
+    whose = "" if posterior.objective.has_likelihood else "error of each draw's free run, "
     return mean, f"{whose}95 % in [{low}, {high}]"
 
 

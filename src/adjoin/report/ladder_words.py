@@ -9,27 +9,22 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoin.errors import AdjoinError
-from adjoin.inference.ladder import NMSE
+from adjoin.inference.objective import Tempered
 from adjoin.posterior import Posterior
 from adjoin.text import counted, percent
 
 
 def ladders_of(posterior: Posterior) -> list[dict[str, Any]]:
     """What the ladder of every chain did, as `Posterior.diagnostics` has it."""
-    if not posterior.is_free_run:
+    if posterior.objective.ladder is not Tempered.TOLERANCE:
         raise AdjoinError("only a run with objective='abc' has a tolerance ladder")
     found: list[dict[str, Any]] = posterior.diagnostics["ladder"]
     return found
 
 
-def is_squared(posterior: Posterior) -> bool:
-    """Whether a free run was judged by its squared error, not by a distance of the user's own."""
-    return posterior.is_free_run and posterior.settings.get("distance", NMSE) == NMSE
-
-
 def distance_unit(posterior: Posterior) -> str:
     """What distances and tolerances are measured in; nothing if the distance is the user's own."""
-    return "% of variance" if is_squared(posterior) else ""
+    return "% of variance" if posterior.objective.is_squared else ""
 
 
 def ladder_rows(ladders: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

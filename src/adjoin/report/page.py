@@ -22,11 +22,11 @@ from adjoin.data.dataset import Dataset
 from adjoin.errors import AdjoinError
 from adjoin.files import write_whole
 from adjoin.grammar.equation import term_text
+from adjoin.inference.objective import Residual, Tempered
 from adjoin.posterior import Posterior
 from adjoin.report.findings import noise_in_words, structure_difference
 from adjoin.report.ladder_words import (
     distance_unit,
-    is_squared,
     ladder_reasons,
     ladder_rows,
     ladders_of,
@@ -189,14 +189,14 @@ def _terms(found: Assessment) -> list[dict[str, Any]]:
 
 def _ladder(every: Posterior) -> dict[str, Any] | None:
     """What the page says of the tolerance ladders; nothing of a one-step run."""
-    if not every.is_free_run:
+    if every.objective.ladder is not Tempered.TOLERANCE:
         return None
     ladders = ladders_of(every)
     rows = ladder_rows(ladders)
     return {
         "rows": rows,
         "reasons": ladder_reasons(rows),
-        "is_squared": is_squared(every),
+        "is_squared": every.objective.is_squared,
         "is_guided": any(row["guided"] is not None for row in rows),
         "n_stages": len(ladders[0]["stages"]) - 1,
     }
@@ -250,7 +250,7 @@ def _flat(settings: Any, prefix: str = "") -> list[tuple[str, str]]:
 
 def _python(found: Assessment, source: str) -> str:
     """The lines that make the run again, bit for bit, from its file."""
-    call = found.every.settings.get("call", "")
+    call = found.every.settings.call
     lines = [
         "import adjoin",
         "",
@@ -300,14 +300,14 @@ def _pictures(found: Assessment) -> Iterator[tuple[str, Any]]:
             lambda width: plot_residuals(
                 posterior.residuals(),
                 output=posterior.data.names.output,
-                is_free_run=posterior.is_free_run,
+                is_free_run=posterior.objective.residual is Residual.FREE_RUN,
                 width=width,
             ),
         ),
     )
     yield "tests", _both("tests", "Correlation tests of the residuals", _tests(found))
     yield "traces", list(_traces(every))
-    if every.is_free_run:
+    if every.objective.ladder is Tempered.TOLERANCE:
         yield "annealing", _both("annealing", "Annealing", _of(plot_annealing, every))
         yield "rungs", _both("rungs", "Acceptance and exchanges by rung", _of(plot_rungs, every))
     yield "trees", _trees(found)
@@ -315,7 +315,7 @@ def _pictures(found: Assessment) -> Iterator[tuple[str, Any]]:
 
 def _traces(every: Posterior) -> Iterator[Markup]:
     """By sample: the last is how large errors are, the noise or the distance of the free run."""
-    last = ("distance", "Distance") if every.is_free_run else ("noise_sd", "Noise")
+    last = ("noise_sd", "Noise") if every.objective.has_likelihood else ("distance", "Distance")
     for name, what in (("n_terms", "Number of terms"), ("log_posterior", "Log posterior"), last):
         picture = partial(plot_trace, every, name, unit=distance_unit(every))
         yield _both(name, f"{what} by sample", _of(picture))

@@ -7,7 +7,7 @@ into a figure of its own, and returns the Axes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -369,7 +369,7 @@ def plot_trace(
     """
     if quantity not in _TRACES:
         raise AdjoinError(f"there is no trace of {quantity!r}; there are {', '.join(_TRACES)}")
-    whole = replace(posterior, burn_in=0.0)
+    whole = posterior.whole
     values = _recorded(whole, quantity)
     ax = dress(ax or new_axes(width, 2.4))
     kept, ends = [], []

@@ -169,7 +169,7 @@ def plot_inclusion(
 
 def _prior_inclusion(posterior: Posterior, texts: Iterable[str]) -> Float1D:
     """Of each term, by text; 1 for fixed terms."""
-    prior, alphabet = posterior.prior, posterior.grammar.alphabet
+    prior, alphabet = posterior.settings.prior, posterior.grammar.alphabet
     terms = {term_text(term): term for term in _vocabulary(posterior)}
     return np.array(
         [
@@ -268,7 +268,7 @@ def plot_prior_posterior(posterior: Posterior, ax: Axes | None = None, width: fl
 
     Parameters as for `plot_structures`.
     """
-    before = _prior_sizes(posterior.prior, posterior.encoding)
+    before = _prior_sizes(posterior.settings.prior, posterior.encoding)
     after = np.diff(posterior.draws.offset)
     ax = dress(ax or new_axes(width, 2.4))
     last = int(max(*before, after.max()))

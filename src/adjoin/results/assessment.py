@@ -17,8 +17,9 @@ import numpy as np
 
 from adjoin.data.dataset import Dataset
 from adjoin.errors import AdjoinError, DivergenceWarning
+from adjoin.inference.objective import Residual
+from adjoin.levels import CAUTION, GOOD, POOR
 from adjoin.posterior import Posterior
-from adjoin.results.levels import CAUTION, GOOD, POOR
 from adjoin.results.prediction import Prediction
 from adjoin.results.residual_tests import ResidualTest
 from adjoin.scores import fit_index, nmse, rmse
@@ -203,8 +204,9 @@ class Assessment:
             f"{len(failed)} of {n_tests} correlation tests fail; the largest correlation is"
             f" {worst.correlation[at]:+.2f}, of {worst.name} at lag {worst.lag[at]}"
         ]
+        is_free_run = self.posterior.objective.residual is Residual.FREE_RUN
         if all(test.name == "residual with itself" for test in failed):
-            reasons.append(_COLOURED_FREE_RUN if self.posterior.is_free_run else _COLOURED)
+            reasons.append(_COLOURED_FREE_RUN if is_free_run else _COLOURED)
         else:
             reasons.append("a larger max_lag or max_degree, another input or a function may help")
         return Answer(CAUTION, "Slightly" if size[at] < _SLIGHT else "Yes", tuple(reasons))

@@ -1,6 +1,6 @@
 """What converged and what did not, in numbers of ArviZ and in words.
 
-Receives a `Posterior`; gives the dictionary of `Posterior.diagnostics`. Coefficients come and go
+Receives a `Collection`; gives the dictionary of `Posterior.diagnostics`. Coefficients come and go
 with their terms, so R-hat and effective sample sizes are taken of quantities that every draw has:
 number of terms, log posterior, noise, and whether a term or the best structure is in.
 """
@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from adjoin.arrays import Float2D
 from adjoin.inference.moves import Moves
-from adjoin.results.ladder_findings import describe_ladder, on_ladder
-from adjoin.results.levels import CAUTION, GOOD, POOR, Finding
-
-if TYPE_CHECKING:
-    from adjoin.posterior import Posterior
+from adjoin.levels import CAUTION, GOOD, POOR, Finding
+from adjoin.results.collection import Collection
 
 _LIMIT, _FAR = 1.01, 1.1  # R-hat: Vehtari et al. (2021) ask for 1.01; beyond 1.1 chains differ
 _ENOUGH = 100  # effective samples per chain, of the same source
@@ -32,7 +29,7 @@ _OFTEN = 0.01  # of all samples: a proposal refused now and then is what refusin
 _CLEAR = 0.05  # mass: no structure above means that none stands out
 
 
-def diagnose(posterior: Posterior) -> dict[str, Any]:
+def diagnose(posterior: Collection) -> dict[str, Any]:
     """Acceptance by move, each chain's own answer, convergence, trouble met, and a verdict."""
     moves = np.sum([trace.move for trace in posterior.traces], axis=0)
     trouble = np.sum([trace.trouble for trace in posterior.traces], axis=0)
@@ -50,17 +47,13 @@ def diagnose(posterior: Posterior) -> dict[str, Any]:
         "singular_noise_draws": int(trouble[1]),
         "proposals_beyond_largest_structure": int(trouble[2]),
     }
-    if posterior.is_free_run:
-        found["ladder"] = [
-            {"chain": number} | describe_ladder(trace.ladder)
-            for number, trace in zip(posterior.chain_numbers, posterior.traces, strict=True)
-            if trace.ladder is not None
-        ]
+    numbered = dict(zip(posterior.chain_numbers, posterior.traces, strict=True))
+    found |= posterior.run.engine.diagnostics(numbered)
     found["verdict"] = _verdict(posterior, found)
     return found
 
 
-def _chain_summary(posterior: Posterior, i: int) -> dict[str, Any]:
+def _chain_summary(posterior: Collection, i: int) -> dict[str, Any]:
     draws, trace, number = posterior.draws, posterior.traces[i], posterior.chain_numbers[i]
     masses = posterior.structures[f"chain_{number}"]
     best = int(masses.argmax())
@@ -77,7 +70,7 @@ def _chain_summary(posterior: Posterior, i: int) -> dict[str, Any]:
     }
 
 
-def convergence(posterior: Posterior) -> list[dict[str, Any]]:
+def convergence(posterior: Collection) -> list[dict[str, Any]]:
     """Rank-normalised R-hat and bulk and tail effective sample size, of ArviZ.
 
     One row per quantity: `quantity`, `rhat`, `ess_bulk`, `ess_tail`; None where it does not vary or
@@ -88,10 +81,10 @@ def convergence(posterior: Posterior) -> list[dict[str, Any]]:
         "number of terms": draws.size,
         "log posterior": posterior.log_posterior,
     }
-    if posterior.is_free_run:
-        rows["distance"] = posterior.distance
-    else:
+    if posterior.objective.has_likelihood:
         rows["noise standard deviation"] = draws.noise_sd
+    else:
+        rows["distance"] = posterior.distance
     if np.ptp(draws.coefficient):
         rows["coefficient standard deviation"] = np.sqrt(draws.coefficient)
     rows["best structure is there"] = draws.structure == posterior.number_of(0)
@@ -121,11 +114,11 @@ def _statistics(values: Float2D) -> dict[str, float | None]:
     return {k: float(value) if math.isfinite(value) else None for k, value in found.items()}
 
 
-def _verdict(posterior: Posterior, found: dict[str, Any]) -> dict[str, Any]:
+def _verdict(posterior: Collection, found: dict[str, Any]) -> dict[str, Any]:
     """A level, a sentence, the reasons for it, and what to do about them."""
     findings = [_on_structure(posterior, found), *_on_mixing(posterior, found)]
     findings += _on_trouble(posterior, found)
-    findings += on_ladder(found.get("ladder", []))
+    findings += posterior.run.engine.findings(found)
     levels = [level for level, _, _ in findings]
     level = next(grade for grade in (POOR, CAUTION, GOOD) if grade in levels)
     summary = {
@@ -151,7 +144,7 @@ _LESS = "lower max_lag or max_degree"
 _SELECT = ", or let validation data choose a chain"
 
 
-def _on_structure(posterior: Posterior, found: dict[str, Any]) -> Finding:
+def _on_structure(posterior: Collection, found: dict[str, Any]) -> Finding:
     """Whether the chains found the same structure."""
     modes = [chain["mode"] for chain in found["chains"]]
     masses = [chain["mode_mass"] for chain in found["chains"]]
@@ -221,7 +214,7 @@ def _difference(structure: str, best: str) -> str:
     return " and ".join(parts)
 
 
-def _on_mixing(posterior: Posterior, found: dict[str, Any]) -> list[Finding]:
+def _on_mixing(posterior: Collection, found: dict[str, Any]) -> list[Finding]:
     """Whether R-hat and the effective sample sizes are what they should be."""
     known = [row for row in found["convergence"] if row["rhat"] is not None]
     findings: list[Finding] = []
@@ -257,12 +250,12 @@ def _on_mixing(posterior: Posterior, found: dict[str, Any]) -> list[Finding]:
     return findings
 
 
-def _on_trouble(posterior: Posterior, found: dict[str, Any]) -> list[Finding]:
+def _on_trouble(posterior: Collection, found: dict[str, Any]) -> list[Finding]:
     """What went wrong on the way."""
     findings: list[Finding] = []
     if posterior.power == 0.0:
         findings.append((CAUTION, "the likelihood is off: this is the prior, not an answer", ""))
-    if not posterior.settings.get("is_complete", True):
+    if not posterior.settings.is_complete:
         findings.append((CAUTION, "the run was stopped before its end", ""))
     refused = found["singular_proposals"] + found["singular_noise_draws"]
     if refused > _OFTEN * sum(chain["n_samples"] for chain in found["chains"]):

@@ -10,7 +10,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,9 @@ import numpy as np
 from adjoin.arrays import Float1D, Float2D
 from adjoin.checks import is_real, require_count, require_seed
 from adjoin.data.dataset import Dataset
-from adjoin.data.gate import as_inputs, as_series
-from adjoin.errors import AdjoinError, DivergenceWarning
+from adjoin.data.gate import as_inputs, as_series, require_same_lengths
+from adjoin.data.names import SignalNames
+from adjoin.errors import AdjoinError
 from adjoin.model import Model
 from adjoin.scores import rmse
 from adjoin.threads import n_workers
@@ -55,6 +56,12 @@ class Prediction:
     diverged: float
     n_draws: int
     n_seed: tuple[int, ...]
+
+    @property
+    def lone(self) -> Prediction:
+        """The same with arrays instead of lists, where there is one record only."""
+        bands = {quantile: series[0] for quantile, series in self.bands.items()}
+        return replace(self, mean=self.mean[0], sd=self.sd[0], bands=bands)
 
     def __repr__(self) -> str:
         bands = ", ".join(f"{q:g}" for q in self.bands)
@@ -116,22 +123,36 @@ def propagate(
     if y_init is not None:
         name = models[0].names.output
         seeds, _ = as_series(y_init, name, "initial output y_init", may_be_empty=True)
+    found = run_records(models, inputs, seeds, seed, quantiles, n_jobs, is_fed_back)
+    return found if several else found.lone
+
+
+def run_records(
+    models: Sequence[Model],
+    inputs: Sequence[Float2D],
+    seeds: Sequence[Float1D] | None,
+    seed: int | None,
+    quantiles: Sequence[float] = BANDS,
+    n_jobs: int | None = None,
+    is_fed_back: bool = True,
+) -> Prediction:
+    """As `propagate`, of arrays that are known to be good; with lists, one entry per record."""
+    _check(models, quantiles, n_jobs)
 
     def run(model: Model, noise: list[Float1D]) -> list[Float1D]:
-        found: list[Float1D] = model.simulate(inputs, seeds, noise if is_fed_back else None)
+        found = model.free_response(inputs, seeds, noise if is_fed_back else None).series
         if is_fed_back:
             return found
         return [series + error for series, error in zip(found, noise, strict=True)]
 
     blocks = _run_all(models, run, [len(record) for record in inputs], seed, n_jobs)
-    given = seeds or [np.empty(0)] * len(inputs)
-    return _summarise(blocks, given, several, quantiles)
+    return _summarise(blocks, seeds or [np.empty(0)] * len(inputs), quantiles)
 
 
-def predict_many(
+def predict_records(
     models: Sequence[Model],
-    u: Any,
-    y: Any,
+    inputs: Sequence[Float2D],
+    outputs: Sequence[Float1D],
     steps_ahead: int,
     n_seed: int,
     seed: int | None,
@@ -141,19 +162,16 @@ def predict_many(
     """Predictions of the models some steps ahead of measured outputs, noise fed back on the way.
 
     The first `n_seed` measured samples of each record are copied through; the rest as for
-    `propagate`.
+    `run_records`.
     """
     _check(models, quantiles, n_jobs)
-    inputs, several = as_inputs(u, models[0].names)
-    outputs, _ = as_series(y, models[0].names.output)
-    _require_more(outputs, n_seed, "predict")
+    require_more(outputs, n_seed, "predict")
 
     def run(model: Model, noise: list[Float1D]) -> list[Float1D]:
-        found: list[Float1D] = model.predict(inputs, outputs, steps_ahead, noise)
-        return found
+        return model.predicted_response(inputs, outputs, steps_ahead, noise).series
 
     blocks = _run_all(models, run, [len(record) for record in inputs], seed, n_jobs)
-    return _summarise(blocks, [record[:n_seed] for record in outputs], several, quantiles)
+    return _summarise(blocks, [record[:n_seed] for record in outputs], quantiles)
 
 
 def _check(models: Sequence[Model], quantiles: Sequence[float], n_jobs: int | None) -> None:
@@ -199,18 +217,15 @@ def _run_all(
         for block, series in zip(blocks, found, strict=True):
             block[i] = series
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DivergenceWarning)  # the caller gets the share
-        work(0)  # compiles, if need be, before there are threads; and checks the arguments
-        with ThreadPoolExecutor(n_workers(n_jobs, len(models)), "adjoin-prediction") as pool:
-            list(pool.map(work, range(1, len(models))))
+    work(0)  # compiles, if need be, before there are threads; and checks the arguments
+    with ThreadPoolExecutor(n_workers(n_jobs, len(models)), "adjoin-prediction") as pool:
+        list(pool.map(work, range(1, len(models))))
     return blocks
 
 
 def _summarise(
     blocks: list[Float2D],
     given: Sequence[Float1D],
-    several: bool,
     quantiles: Sequence[float],
 ) -> Prediction:
     """Mean, spread and bands over the draws; what was `given` is copied to the last bit."""
@@ -220,14 +235,10 @@ def _summarise(
         rows[:, : len(samples)] = samples
         rows[1, : len(samples)] = 0.0
 
-    def result(i: int) -> Any:
-        series = [rows[i] for rows in found]
-        return series if several else series[0]
-
     return Prediction(
-        result(0),
-        result(1),
-        {q: result(i) for i, q in enumerate(quantiles, 2)},
+        [rows[0] for rows in found],
+        [rows[1] for rows in found],
+        {q: [rows[i] for rows in found] for i, q in enumerate(quantiles, 2)},
         float(is_lost.mean()),
         len(blocks[0]),
         tuple(map(len, given)),
@@ -267,8 +278,8 @@ def _quantiles(block: Float2D, quantiles: Sequence[float]) -> Float2D:
     return found
 
 
-def measured_pair(model: Model, u: Any, y: Any) -> tuple[Any, Any]:
-    """Inputs and output as `Model` takes them.
+def measured_pair(names: SignalNames, u: Any, y: Any) -> tuple[list[Float2D], list[Float1D], bool]:
+    """Check inputs and output: one array of each per record, and whether there are several.
 
     A `Dataset` brings its own output; an autonomous system has no inputs to pass, so None will do.
     """
@@ -276,45 +287,38 @@ def measured_pair(model: Model, u: Any, y: Any) -> tuple[Any, Any]:
         if not isinstance(u, Dataset):
             raise AdjoinError("there is no output; pass u and y, or a Dataset")
         y = u
-    if u is None and not model.names.inputs:
-        outputs, several = as_series(y, model.names.output)
-        nothing = [np.empty((len(record), 0)) for record in outputs]
-        u = nothing if several else nothing[0]
-    return u, y
+    outputs, several = as_series(y, names.output)
+    if u is None and not names.inputs:
+        return [np.empty((len(record), 0)) for record in outputs], outputs, several
+    inputs, several = as_inputs(u, names)
+    require_same_lengths(inputs, outputs)
+    return inputs, outputs, several
 
 
 def run_against(
-    model: Model, u: Any, y: Any, n_seed: int
-) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    model: Model, inputs: Sequence[Float2D], outputs: Sequence[Float1D], n_seed: int
+) -> tuple[list[Float1D], list[Float1D]]:
     """The measured output and the model's free run, record by record, to be scored.
 
     The first `n_seed` measured samples of each record seed the run and are cut off.
     """
-    u, y = measured_pair(model, u, y)
-    inputs, _ = as_inputs(u, model.names)
-    outputs, _ = as_series(y, model.names.output)
-    lengths = [len(record) for record in outputs]
-    if [len(record) for record in inputs] != lengths:
-        raise AdjoinError(
-            f"inputs and output differ in length: {[len(r) for r in inputs]} and {lengths} samples"
-        )
-    _require_more(outputs, n_seed, "score")
-    runs = model.simulate(inputs, [record[:n_seed] for record in outputs])
-    return [record[n_seed:] for record in outputs], [run[n_seed:] for run in runs]
+    require_more(outputs, n_seed, "score")
+    found = model.free_response(inputs, [record[:n_seed] for record in outputs]).series
+    return [record[n_seed:] for record in outputs], [series[n_seed:] for series in found]
 
 
-def free_run_error(model: Model, u: Any, y: Any, n_seed: int) -> float:
+def free_run_error(
+    model: Model, inputs: Sequence[Float2D], outputs: Sequence[Float1D], n_seed: int
+) -> float:
     """RMSE of a model's free run, its first `n_seed` samples measured and not scored.
 
     Infinite where it diverges.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DivergenceWarning)  # an infinite error says it
-        error = rmse(*run_against(model, u, y, n_seed))
+    error = rmse(*run_against(model, inputs, outputs, n_seed))
     return error if math.isfinite(error) else math.inf
 
 
-def _require_more(outputs: list[Float1D], n_seed: int, what: str) -> None:
+def require_more(outputs: Sequence[Float1D], n_seed: int, what: str) -> None:
     """Refuse records that hold seeding samples only."""
     shortest = min(map(len, outputs))
     if shortest <= n_seed:

@@ -1,6 +1,33 @@
-"""The samplers, one module per objective.
+"""The samplers, one per objective, found by name.
 
-An engine is set up from data in model units and the prior; it starts chains, and a chain advances
-by any number of samples. A chain is a value: what it draws does not depend on how it is cut into
-pieces, on the process it runs in, or on other chains. ``osa`` is the one-step-ahead engine.
+A new engine is a module with a class that fulfils `adjoin.inference.engine.Engine`, and one line
+here. Modules are imported when their engine is asked for.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from adjoin.errors import AdjoinError
+from adjoin.inference.engine import Engine
+from adjoin.inference.objective import SIMULATION, objective_name
+
+ENGINES = {
+    "prediction": "adjoin.inference.engines.prediction:PredictionEngine",
+    "abc": "adjoin.inference.engines.abc:AbcEngine",
+}
+"""Where the engine of each objective is."""
+
+_LATER = (SIMULATION.name,)
+
+
+def find_engine(objective: object) -> type[Engine]:
+    """The engine of an objective, by any of its names."""
+    name = objective_name(objective)
+    if name not in ENGINES:
+        what = "is not available yet" if name in _LATER else "is unknown"
+        choice = " or ".join(f"'{each}'" for each in ENGINES)
+        raise AdjoinError(f"objective={objective!r} {what}; use {choice}")
+    module, _, engine = ENGINES[name].partition(":")
+    found: type[Engine] = getattr(import_module(module), engine)
+    return found

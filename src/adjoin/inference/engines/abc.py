@@ -1,167 +1,72 @@
 """The free-run engine: the paper's Algorithm 2, a ladder of tolerances on the free run's distance.
 
-Receives data, grammar, prior, moves and the ladder's settings; starts chains (``abc_chain``).
+Receives a `Problem`, prior, moves and the ladder's settings (``abc_rules``); starts chains
+(``abc_chain``).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from adjoin.arrays import Float1D
-from adjoin.data.dataset import Dataset
-from adjoin.data.scaling import Scaling
 from adjoin.errors import AdjoinError
-from adjoin.grammar.alphabet import Alphabet
-from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.terms import Structure
-from adjoin.inference.engines.abc_chain import AbcChain, Distance, as_rung, state_arrays
-from adjoin.inference.engines.workspace import MAX_TERMS, unpack_generator, write_terms
-from adjoin.inference.ladder import DEFAULT, NMSE, PAPER, Ladder
-from adjoin.inference.moves import Moves
-from adjoin.inference.prior import Prior
-from adjoin.inference.problem import lay_out
+from adjoin.inference.engine import Modes, Visits
+from adjoin.inference.engines.abc_chain import AbcChain, as_rung
+from adjoin.inference.engines.abc_rules import AbcRules, Distance
+from adjoin.inference.engines.workspace import write_terms
+from adjoin.inference.ladder import PAPER, Ladder
+from adjoin.inference.ladder_findings import describe_ladder, on_ladder
+from adjoin.inference.objective import ABC, SQUARED_ERROR, Objective
+from adjoin.inference.problem import Problem
+from adjoin.inference.settings import RunSettings
+from adjoin.inference.traces import ChainTrace
 from adjoin.kernels.abc import run_abc
-from adjoin.kernels.state import (
-    DESCEND,
-    POLISH,
-    RECORD,
-    AbcTarget,
-    MoveTable,
-    PriorTable,
-    Regression,
-)
-
-_REACH = 1.2  # of the guided ellipsoid: the linearised tolerance is a little too narrow
+from adjoin.kernels.state import DESCEND, POLISH, RECORD
+from adjoin.levels import Finding
 
 
-@dataclass(frozen=True, eq=False)
-class AbcEngine:
-    r"""The posterior of structures and coefficients whose free run is near the measured output.
+@dataclass(frozen=True)
+class AbcSettings:
+    """What this engine alone has; arguments of `Identifier` by the same name."""
 
-    .. math:: p(T, θ) \propto p(T)\, N(θ; 0, σ_θ² I)\, 1\{d(T, θ) ≤ ε_0\}
+    rule: str
+    distance: str
+    ladder: Ladder
 
-    Parameters
-    ----------
-    data : Dataset
-        In the user's units.
-    alphabet : Alphabet
-        What structures are made of; its fixed terms are in all of them.
-    samples : int
-        How many samples a chain will draw; a share of them anneals.
-    prior : Prior
-        Its noise is not used: the tolerance takes that part.
-    moves : Moves
-    ladder : Ladder
-    rule : {"default", "paper"}
-        How the final tolerance is found, and whether proposals are guided; see `Ladder`.
-    distance : callable, optional
-        Of simulated and measured output; default: the normalised mean square error in percent.
-    thin : int
-        Every which sample is recorded.
-    table_bytes : int
-        Most memory for the fits of one chain. Results do not depend on it.
-    scaling : Scaling, optional
-        From the user's units to those of the chain; default: none.
-    is_residual : bool
-        Whether fixed terms keep the coefficients of their own least-squares fit.
-    """
+    @property
+    def plain(self) -> dict[str, Any]:
+        """By name, as values that JSON has."""
+        return {"rule": self.rule, "distance": self.distance, "ladder": self.ladder.settings}
 
-    data: Dataset
-    alphabet: Alphabet
-    samples: int
-    prior: Prior = field(default_factory=Prior)
-    moves: Moves = field(default_factory=Moves)
-    ladder: Ladder = field(default_factory=Ladder)
-    rule: str = DEFAULT
-    distance: Distance | None = None
-    thin: int = 1
-    table_bytes: int = 64 * 2**20
-    scaling: Scaling | None = None
-    is_residual: bool = False
-    encoding: Encoding = field(init=False)
-    regression: Regression = field(init=False)
-    prior_table: PriorTable = field(init=False)
-    move_table: MoveTable = field(init=False)
-    target: AbcTarget = field(init=False)
 
-    power = 1.0
+class AbcEngine(AbcRules):
+    """Chains whose rungs are tolerances; see `AbcRules` for the parameters."""
+
+    name: ClassVar[str] = ABC.name
+    options: ClassVar[Mapping[str, str]] = {
+        "rule": "rule",
+        "distance": "distance",
+        "ladder": "ladder",
+    }
     kernel = staticmethod(run_abc)
-
-    def __post_init__(self) -> None:
-        self._check()
-        encoding = Encoding(self.alphabet)
-        object.__setattr__(self, "encoding", encoding)
-        regression = lay_out(self.data, encoding, self.scaling, is_residual=self.is_residual)
-        object.__setattr__(self, "regression", regression)
-        object.__setattr__(self, "prior_table", self.prior.table(encoding))
-        object.__setattr__(self, "move_table", self.moves.table(encoding))
-        ladder, n_rows = self.ladder, regression.n_rows
-        target = AbcTarget(
-            coefficient=float(self.prior.coefficient_sd) ** 2,
-            birth_sd=float(ladder.birth_sd),
-            acceptance=float(ladder.acceptance),
-            guided=float(ladder.guided) if self.is_guided else 0.0,
-            reach=_REACH,
-            unit=n_rows * self.output_variance / 100.0,
-            is_squared=self.distance is None,
-            n_rows=n_rows,
-            swap_interval=int(ladder.swap_interval),
-            thin=int(self.thin),
-            n_pinned=len(regression.pinned_key),
-        )
-        object.__setattr__(self, "target", target)
-
-    def _check(self) -> None:
-        if self.rule not in (DEFAULT, PAPER):
-            raise AdjoinError(f"rule must be '{DEFAULT}' or '{PAPER}', not {self.rule!r}")
-        if self.distance is not None and not callable(self.distance):
-            raise AdjoinError(
-                "distance must be a function of simulated and measured output, or None, not"
-                f" {self.distance!r}"
-            )
-        if self.prior.coefficient_shape is not None:
-            raise AdjoinError(
-                "the free-run engine has no hyperprior of coefficients; leave coefficient_shape and"
-                " coefficient_scale of the Prior at None"
-            )
-        if self.n_annealing < self.ladder.stages:
-            n_least = math.ceil(self.ladder.stages / self.ladder.annealing)
-            n_least += int(self.ladder.annealing * n_least) < self.ladder.stages  # rounding
-            raise AdjoinError(
-                f"{self.samples} samples are too few for {self.ladder.stages} stages of annealing;"
-                f" draw at least {n_least}"
-            )
-        if self.samples - self.n_annealing < self.thin:
-            raise AdjoinError(
-                f"annealing takes {self.n_annealing} of {self.samples} samples, and"
-                f" thin={self.thin} keeps none of the rest; draw more samples or thin less"
-            )
+    power = 1.0
 
     @property
-    def is_guided(self) -> bool:
-        """Whether free-run fits guide proposals and set the tolerance: for squared errors only."""
-        return self.rule == DEFAULT and self.distance is None
+    def objective(self) -> Objective:
+        """Free runs, by their squared error or a distance of the user's own."""
+        return ABC.by(name_of(self.distance))
 
     @property
-    def n_annealing(self) -> int:
-        """How many samples anneal."""
-        return int(self.ladder.annealing * self.samples)
-
-    @property
-    def output_variance(self) -> float:
-        """Variance of the output that is fitted, in model units; 1 for a constant one."""
-        blocks = zip(self.regression.start, self.regression.stop, strict=True)
-        fitted = np.concatenate([self.regression.output[first:stop] for first, stop in blocks])
-        return float(np.var(fitted)) or 1.0
-
-    @property
-    def capacity(self) -> int:
-        """How many terms a structure may have."""
-        return min(self.alphabet.n_terms, MAX_TERMS) + len(self.alphabet.fixed)
+    def own_settings(self) -> AbcSettings:
+        """The rule, the distance by name, and the ladder."""
+        rule = self.rule if self.distance is None else PAPER
+        return AbcSettings(rule, name_of(self.distance), self.ladder)
 
     def warm_up(self) -> None:
         """Compile what a chain runs."""
@@ -176,25 +81,50 @@ class AbcEngine:
 
     def resume(self, packed: Mapping[str, np.ndarray]) -> AbcChain:
         """A chain from what `AbcChain.pack` gave; it continues bit for bit."""
-        chain = self.start(0)
-        chain.rng.bit_generator.state = unpack_generator(packed["generator"])
-        for name, values in state_arrays(chain).items():
-            values[:] = packed[name]
-        chain.stage, chain.hottest = int(packed["stage"][0]), float(packed["hottest"][0])
-        chain.history = list(zip(packed["tolerances"], packed["floors"].tolist(), strict=True))
-        chain.reason = bytes(packed["reason"]).decode()
-        chain.is_stranded = bool(packed["is_stranded"][0])
-        chain.n_start = chain.n_drawn
-        return chain
+        return AbcChain.unpack(self, packed)
+
+    @staticmethod
+    def read_objective(settings: Mapping[str, Any]) -> Objective:
+        """The objective of a saved run: its distance is among the settings."""
+        return ABC.by(str(settings.get("distance", SQUARED_ERROR)))
+
+    @staticmethod
+    def read_own_settings(values: Mapping[str, Any]) -> AbcSettings:
+        """Rule, distance and ladder; what is missing has its default."""
+        if strangers := set(values) - {"rule", "distance", "ladder"}:
+            raise AdjoinError(f"settings: '{min(strangers)}' is not known")
+        ladder = dict(values.get("ladder", {}))
+        if ladder.get("tolerance") == "inf":  # as JSON has no infinity
+            ladder["tolerance"] = math.inf
+        rule, distance = values.get("rule", "default"), values.get("distance", SQUARED_ERROR)
+        return AbcSettings(str(rule), str(distance), Ladder.read(ladder))
+
+    @staticmethod
+    def modes(problem: Problem, settings: RunSettings) -> Modes:
+        """Where the squared error of the free run is smallest, or the nearest draw if it is nearer.
+
+        With a distance of the user's own, the nearest draw.
+        """
+        is_squared = settings.objective.is_squared
+        engine = AbcEngine(problem, samples=1000, prior=settings.prior, ladder=Ladder(rungs=1))
+
+        def mode(structure: Structure, visits: Visits) -> Float1D:
+            nearest = int(visits.distance.argmin())
+            theta: Float1D = visits.theta[nearest]
+            if not is_squared:
+                return theta
+            factor = problem.rows.factors(structure)
+            distance = float(visits.distance[nearest])
+            return engine.polish(structure, theta / factor, distance) * factor
+
+        return mode
 
     def polish(self, structure: Structure, theta: Float1D, distance: float) -> Float1D:
         """The coefficients of the structure's own fit, or θ if it, at this distance, is nearer."""
-        if self.distance is not None:
-            return theta
         chain = self.start(0)
         state = as_rung(chain.ladder.state, 0)
         # In the chain's order fixed terms come first.
-        fixed = [term for term in structure if term in self.alphabet.fixed.terms]
+        fixed = [term for term in structure if term in self.problem.alphabet.fixed.terms]
         terms = [*fixed, *(term for term in structure if term not in fixed)]
         order = [structure.terms.index(term) for term in terms]
         write_terms(state, self.encoding, terms)
@@ -206,15 +136,37 @@ class AbcEngine:
         found[order] = state.theta[: len(terms)]
         return found
 
+    @staticmethod
+    def excuse(trace: ChainTrace) -> str:
+        """Why annealing ended where nothing can be recorded."""
+        return trace.ladder.reason if trace.ladder is not None else ""
+
+    @staticmethod
+    def diagnostics(traces: Mapping[int, ChainTrace]) -> dict[str, Any]:
+        """What the ladder of every chain did."""
+        ladders = {number: trace.ladder for number, trace in traces.items()}
+        return {
+            "ladder": [
+                {"chain": number} | describe_ladder(ladder)
+                for number, ladder in ladders.items()
+                if ladder is not None
+            ]
+        }
+
+    @staticmethod
+    def findings(diagnostics: Mapping[str, Any]) -> Sequence[Finding]:
+        """What the ladders of all chains mean for the result."""
+        return on_ladder(diagnostics["ladder"])
+
 
 def name_of(distance: Distance | None) -> str:
     """What to call a distance; shipped ones say how they were made."""
     if distance is None:
-        return NMSE
+        return SQUARED_ERROR
     module = type(distance).__module__
     if module == "adjoin.distances":
         return f"{module}.{distance!r}"
     name = str(getattr(distance, "__name__", type(distance).__name__))
-    if name == NMSE:  # which is the name of adjoin's own
+    if name == SQUARED_ERROR:  # which is the name of adjoin's own
         return f"my_{name}"
     return name if name.isidentifier() else "my_distance"  # a lambda has no name to call it by

@@ -1,6 +1,6 @@
 """A chain of the free-run engine: calibration, annealing, and then a frozen ladder.
 
-Receives an `AbcEngine` and a generator; runs ``kernels/abc.py`` on its own workspace, and gives the
+Receives `AbcRules` and a generator; runs ``kernels/abc.py`` on its own workspace, and gives the
 trace of the coldest rung.
 """
 
@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Self
 
 import numpy as np
 
 from adjoin.arrays import Float1D
-from adjoin.data.scaling import Scaling
 from adjoin.errors import AdjoinError, DivergenceWarning
+from adjoin.inference.engine import Packed
+from adjoin.inference.engines.abc_rules import AbcRules
 from adjoin.inference.engines.free_run_work import make_fit_work, make_free_run, make_ladder
-from adjoin.inference.engines.workspace import pack_generator, write_terms
-from adjoin.inference.problem import white_box
+from adjoin.inference.engines.workspace import (
+    pack_generator,
+    pack_trace,
+    unpack_generator,
+    unpack_trace,
+    write_terms,
+)
 from adjoin.inference.traces import ChainTrace, LadderTrace, TraceLog, make_buffer
 from adjoin.kernels.abc import decide_all, run_abc
 from adjoin.kernels.state import (
@@ -33,12 +39,6 @@ from adjoin.kernels.state import (
     Trace,
 )
 
-if TYPE_CHECKING:
-    from adjoin.inference.engines.abc import AbcEngine
-
-Distance = Callable[[Float1D, Float1D], float]
-"""Of one record: simulated and measured output, in the user's units, seeding samples left out."""
-
 _POLISHES = 5  # in calibration, with as many greedy descents between
 _DECADES = 100.0  # of the hottest tolerance over the floor, where nothing else is known
 _LEAST_SHARE = 1e-12  # of the coldest tolerance, of the distance of no model at all
@@ -48,36 +48,31 @@ _LEAST_EXCESS = 1e-3  # of the coldest tolerance over the floor: else there is n
 class AbcChain:
     """One chain: its ladder, its generator, and the caches it works with."""
 
-    def __init__(self, engine: AbcEngine, rng: np.random.Generator) -> None:
+    def __init__(self, engine: AbcRules, rng: np.random.Generator) -> None:
         self.engine, self.rng = engine, rng
         capacity, degree, rungs = engine.capacity, engine.encoding.max_degree, engine.ladder.rungs
         self.ladder = make_ladder(capacity, degree, rungs, engine.n_annealing + 1)
         self.ladder.width[:] = engine.ladder.width
         self.ladder.state.variance[:, 1] = engine.target.coefficient
-        scaling = engine.scaling or Scaling.identity(engine.data.names)
-        run = make_free_run(engine.data, engine.encoding, engine.regression, scaling, capacity)
-        self.own = make_fit_work(run, capacity, degree, engine.table_bytes)
+        self.own = make_fit_work(
+            make_free_run(engine.problem), capacity, degree, engine.table_bytes
+        )
         self.buffer: Trace = make_buffer(capacity)
         self.log = TraceLog(engine.encoding)
         self.stage = -1  # not calibrated; then stages that are over
+        self.n_rounds = 0  # of calibration that are over
         self.hottest = math.inf
         self.history: list[tuple[Float1D, float]] = []
         self.reason = "annealing has not ended"
         self.is_stranded = False  # a tolerance was asked for that it could not meet
-        self.n_start = 0
         n_series = len(engine.regression.output) if engine.distance is not None else 0
         self._series = np.zeros((rungs, n_series))
         self._error = np.zeros(rungs)
 
     @property
-    def n_drawn(self) -> int:
+    def n_samples(self) -> int:
         """How many samples were drawn since the chain began."""
         return int(self.ladder.state.tally[0, 1])
-
-    @property
-    def n_samples(self) -> int:
-        """How many samples this object has drawn."""
-        return self.n_drawn - self.n_start
 
     @property
     def n_terms(self) -> int:
@@ -89,6 +84,11 @@ class AbcChain:
         """The share of structure moves that the coldest rung accepted."""
         move = self.ladder.move[0, 1:]
         return float(move[:, 2].sum() / max(move[:, 0].sum(), 1))
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether calibration is over."""
+        return self.stage >= 0
 
     @property
     def is_frozen(self) -> bool:
@@ -106,20 +106,20 @@ class AbcChain:
     def advance(self, n_samples: int) -> None:
         """Draw so many samples more, after calibration, through the stages of annealing."""
         settings = self.engine.ladder
-        if self.stage < 0:
-            self._calibrate()
+        while not self.is_prepared:
+            self.prepare()
         while n_samples > 0:
             n_block = n_samples
             if not self.is_frozen:
                 end = self.engine.n_annealing * (self.stage + 1) // settings.stages
-                n_block = min(n_samples, end - self.n_drawn)
-            before = self.n_drawn
+                n_block = min(n_samples, end - self.n_samples)
+            before = self.n_samples
             if self.is_stranded:
                 self.ladder.state.tally[0, 1] += n_block  # there is nothing it could record
             else:
                 self.run(RECORD if self.is_frozen else ANNEAL, n_block)
-            n_samples -= self.n_drawn - before
-            if not self.is_frozen and self.n_drawn == end:
+            n_samples -= self.n_samples - before
+            if not self.is_frozen and self.n_samples == end:
                 self._end_stage()
 
     def run(self, mode: int, n_samples: int) -> None:
@@ -185,8 +185,7 @@ class AbcChain:
         """The user's distance in the user's units, averaged over records by their length."""
         engine = self.engine
         assert engine.distance is not None
-        scaling = engine.scaling or Scaling.identity(engine.data.names)
-        offset, scale = float(scaling.offset[-1]), float(scaling.scale[-1])
+        offset, scale = float(engine.scaling.offset[-1]), float(engine.scaling.scale[-1])
         total = 0.0
         for first, stop in zip(self.own.run.data.first, self.own.run.data.stop, strict=True):
             measured = engine.regression.output[first:stop] * scale + offset
@@ -206,10 +205,23 @@ class AbcChain:
         total /= engine.regression.n_rows
         return total if math.isfinite(total) else math.inf
 
-    def _calibrate(self) -> None:
-        """Greedy descents of random structures, one per rung, polished; then the first ladder."""
+    def prepare(self) -> None:
+        """One round of calibration: a greedy descent of every rung, and a polish.
+
+        The first begins with random structures, the last ends with the first ladder.
+        """
+        if self.n_rounds == 0:
+            self._begin_calibration()
+        self.run(DESCEND, max(self.engine.ladder.descent // _POLISHES, 1))
+        self.run(POLISH, 1)
+        self.n_rounds += 1
+        if self.n_rounds == _POLISHES:
+            self._end_calibration()
+
+    def _begin_calibration(self) -> None:
+        """Random structures, one per rung."""
         engine, ladder = self.engine, self.ladder
-        fixed = engine.alphabet.fixed.terms
+        fixed = engine.problem.alphabet.fixed.terms
         for c in range(engine.ladder.rungs):
             drawn = engine.prior.draw_structure(self.rng, engine.encoding, engine.prior_table)
             terms = [*fixed, *(term for term in drawn if term not in fixed)]
@@ -221,10 +233,10 @@ class AbcChain:
         start = self._run_of_pinned() if engine.target.n_pinned else nothing
         ladder.error[:], ladder.distance[:] = self._judged(*start)
         ladder.tolerance[:] = ladder.distance
-        n_descent = max(engine.ladder.descent // _POLISHES, 1)
-        for _ in range(_POLISHES):
-            self.run(DESCEND, n_descent)
-            self.run(POLISH, 1)
+
+    def _end_calibration(self) -> None:
+        """The first ladder, from no model at all down to a little above the best that was met."""
+        engine, ladder = self.engine, self.ladder
         ladder.tally[:] = 0
         ladder.width[:] = engine.ladder.width
         wanted = engine.ladder.tolerance
@@ -234,7 +246,7 @@ class AbcChain:
                 f"none of {ladder.saved[PROPOSALS]:,} models came nearer to the measured output"
                 " than no model at all: every free run diverged or went astray. Check that input"
                 " and output belong together and are in order; let signals be scaled (scale=True);"
-                " lower max_degree; or start with objective='osa'"
+                " lower max_degree; or start with objective='prediction'"
             )
         if not math.isfinite(self.hottest):  # no model at all has no distance
             self.hottest = _DECADES * self.floor
@@ -249,14 +261,13 @@ class AbcChain:
 
     def _run_of_pinned(self) -> tuple[float, Float1D]:
         """Squared error and series of the free run of the pinned terms alone."""
-        engine, run = self.engine, self.own.run.data
-        scaling = engine.scaling or Scaling.identity(engine.data.names)
-        fixed, n_seed = engine.alphabet.fixed, engine.alphabet.max_lag
-        inputs = [record.inputs for record in engine.data.records]
-        seeds = [record.output[:n_seed] for record in engine.data.records]
+        problem, run = self.engine.problem, self.own.run.data
+        scaling, n_seed = problem.rows.scaling, problem.rows.max_lag
+        inputs = [record.inputs for record in problem.data.records]
+        seeds = [record.output[:n_seed] for record in problem.data.records]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DivergenceWarning)  # an infinite error says it
-            found = white_box(engine.data, fixed, n_seed, scaling).simulate(inputs, seeds)
+            found = problem.rows.white_box(problem.pinned).simulate(inputs, seeds)
         series = (np.concatenate(found) - scaling.offset[-1]) / scaling.scale[-1]
         if not np.isfinite(series).all():
             return math.inf, series
@@ -345,17 +356,32 @@ class AbcChain:
                 getattr(state, name)[:] = getattr(place[2], name)
             state.tally[1] = n_drawn
 
-    def pack(self) -> dict[str, np.ndarray]:
-        """Everything needed to continue, as plain arrays."""
+    def pack(self) -> Packed:
+        """Everything needed to continue, and the trace so far, as plain arrays."""
         packed = {name: values.copy() for name, values in state_arrays(self).items()}
         packed["generator"] = pack_generator(self.rng)
         packed["stage"], packed["hottest"] = np.array([self.stage]), np.array([self.hottest])
+        packed["n_rounds"] = np.array([self.n_rounds])
         packed["is_stranded"] = np.array([self.is_stranded])
-        rungs = self.engine.ladder.rungs
-        packed["tolerances"] = np.array([row for row, _ in self.history]).reshape(-1, rungs)
-        packed["floors"] = np.array([floor for _, floor in self.history])
-        packed["reason"] = np.frombuffer(self.reason.encode(), dtype=np.uint8)
-        return packed
+        return packed | pack_trace(self.finish())
+
+    @classmethod
+    def unpack(cls, engine: AbcRules, packed: Mapping[str, np.ndarray]) -> Self:
+        """The chain that was packed."""
+        chain, trace = cls(engine, np.random.Generator(np.random.PCG64())), unpack_trace(packed)
+        chain.rng.bit_generator.state = unpack_generator(packed["generator"])
+        for name, values in state_arrays(chain).items():
+            values[:] = packed[name]
+        chain.stage, chain.hottest = int(packed["stage"][0]), float(packed["hottest"][0])
+        chain.n_rounds, chain.is_stranded = (
+            int(packed["n_rounds"][0]),
+            bool(packed["is_stranded"][0]),
+        )
+        assert trace.ladder is not None
+        chain.history = list(zip(trace.ladder.tolerance, trace.ladder.floor.tolist(), strict=True))
+        chain.reason = trace.ladder.reason
+        chain.log = TraceLog.of(engine.encoding, trace)
+        return chain
 
     def finish(self) -> ChainTrace:
         """What the chain recorded."""
@@ -363,7 +389,7 @@ class AbcChain:
         self.buffer.move[:] = ladder.move[0]
         trace = LadderTrace(
             distance=np.empty(0),
-            tolerance=np.array([row for row, _ in self.history]),
+            tolerance=np.array([row for row, _ in self.history]).reshape(-1, len(ladder.width)),
             floor=np.array([floor for _, floor in self.history]),
             width=ladder.width.copy(),
             move=ladder.move.copy(),

@@ -6,11 +6,9 @@ import math
 
 import numpy as np
 
-from adjoin.data.dataset import Dataset
-from adjoin.data.scaling import Scaling
-from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.terms import FUNCTIONS
 from adjoin.inference.engines.workspace import make_chain, make_table, make_work
+from adjoin.inference.problem import Problem
 from adjoin.kernels.functions import fill_function
 from adjoin.kernels.simulate import BLOCK
 from adjoin.kernels.state import (
@@ -23,7 +21,6 @@ from adjoin.kernels.state import (
     Linearised,
     Program,
     Recursion,
-    Regression,
 )
 
 _TABLE_TERMS = 2048  # inner products of so many terms, for the one-step starts of fits
@@ -56,21 +53,19 @@ def make_ladder(capacity: int, max_degree: int, rungs: int, n_cold: int) -> Ladd
     )
 
 
-def make_free_run(
-    data: Dataset, encoding: Encoding, regression: Regression, scaling: Scaling, capacity: int
-) -> FreeRun:
-    """Free runs on these data, seeded with the measured output."""
+def make_free_run(problem: Problem) -> FreeRun:
+    """Free runs on the data of a problem, seeded with the measured output."""
+    encoding, regression, capacity = problem.encoding, problem.regression, problem.capacity
     names, degree = encoding.names, max(3, encoding.max_degree)
     outputs = [atom for atom in encoding.atoms if atom.signal == names.output]
     rows = ["", *sorted({atom.function for atom in outputs} - {""})]
     # A function that does not scale gets the output in its own unit.
-    unit = float(scaling.scale[-1])
+    unit = float(problem.rows.scaling.scale[-1])
     scale = np.array([unit if FUNCTIONS[f].homogeneity is None else 1.0 for f in rows])
     n_samples = len(regression.output)
     back = np.empty((len(rows), n_samples))
     for i, function in enumerate(rows):
         fill_function(FUNCTIONS[function].code, regression.output * scale[i], back[i])
-    bounds = np.cumsum([0, *(len(record.output) for record in data.records)], dtype=np.int64)
     return FreeRun(
         back_row=np.array(
             [rows.index(a.function) if a in outputs else -1 for a in encoding.atoms],
@@ -93,9 +88,9 @@ def make_free_run(
             measured=regression.output,
             noise=np.zeros(n_samples),
             predicted=regression.output.copy(),
-            first=bounds[:-1] + encoding.alphabet.max_lag,
-            stop=bounds[1:].copy(),
-            diverged=np.full(data.n_records, -1, dtype=np.int64),
+            first=problem.rows.table.first.copy(),
+            stop=problem.rows.table.start[1:].copy(),
+            diverged=np.full(problem.data.n_records, -1, dtype=np.int64),
         ),
         gain=np.zeros((capacity + 1, BLOCK)),
         max_lag=max((atom.lag for atom in outputs), default=0),

@@ -1,38 +1,43 @@
-"""The one-step-ahead engine: conjugate reversible-jump chains (the paper's Approach 1).
+"""The prediction engine: conjugate reversible-jump chains one step ahead (the paper's Approach 1).
 
-Receives data, grammar, prior and moves; runs ``kernels/osa.py`` on its own workspace and table, and
-gives traces.
+Receives a `Problem`, prior and moves; runs ``kernels/prediction.py`` on its own workspace and
+table, and gives traces.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
-from adjoin.data.dataset import Dataset
-from adjoin.data.scaling import Scaling
+from adjoin.arrays import Float1D
 from adjoin.errors import AdjoinError
-from adjoin.grammar.alphabet import Alphabet
 from adjoin.grammar.encoding import Encoding
-from adjoin.grammar.terms import Structure, Term
+from adjoin.grammar.terms import Structure
+from adjoin.inference.engine import Modes, Packed, Visits
 from adjoin.inference.engines.workspace import (
-    MAX_TERMS,
     make_chain,
     make_table,
     make_work,
     pack_generator,
+    pack_trace,
     unpack_generator,
+    unpack_trace,
     write_terms,
 )
 from adjoin.inference.moves import Moves
+from adjoin.inference.objective import PREDICTION, Objective
 from adjoin.inference.prior import STANDARD, Prior, draw_prior_terms
-from adjoin.inference.problem import design, lay_out
+from adjoin.inference.problem import Problem
+from adjoin.inference.rows import conditional_mode
+from adjoin.inference.settings import NoSettings, RunSettings
 from adjoin.inference.traces import ChainTrace, TraceLog, make_buffer
 from adjoin.kernels.gram import rehash
 from adjoin.kernels.prediction import run_prediction
 from adjoin.kernels.state import Chain, Regression, Rules, Target, Trace
+from adjoin.levels import Finding
 
 _FIRST_CAPACITY = 256
 
@@ -43,47 +48,37 @@ class PredictionEngine:
 
     Parameters
     ----------
-    data : Dataset
-        In the user's units.
-    alphabet : Alphabet
-        What structures are made of; its fixed terms are in all of them.
+    problem : Problem
     prior : Prior
     moves : Moves
     power : float
         w, to which the likelihood is raised; 0 samples the prior.
+    samples : int
+        Not used: a chain may go on for ever.
     thin : int
-        Every which sample is recorded.
+        Every n-th sample is recorded.
     table_bytes : int
         Most memory that one chain's table of inner products may take. Results do not depend on it.
-    scaling : Scaling, optional
-        From the user's units to those of the chain; default: none.
-    is_residual : bool
-        Whether fixed terms keep the coefficients of their own least-squares fit.
     """
 
-    data: Dataset
-    alphabet: Alphabet
+    problem: Problem
     prior: Prior = field(default_factory=Prior)
     moves: Moves = field(default_factory=Moves)
     power: float = 1.0
+    samples: int = 0
     thin: int = 1
     table_bytes: int = 128 * 2**20
-    scaling: Scaling | None = None
-    is_residual: bool = False
-    encoding: Encoding = field(init=False)
-    regression: Regression = field(init=False)
     rules: Rules = field(init=False)
 
+    name: ClassVar[str] = PREDICTION.name
+    options: ClassVar[Mapping[str, str]] = {"likelihood_power": "power"}
     kernel = staticmethod(run_prediction)
+    objective = PREDICTION
+    own_settings = NoSettings()
 
     def __post_init__(self) -> None:
-        encoding = Encoding(self.alphabet)
-        object.__setattr__(self, "encoding", encoding)
-        is_off = self.power == 0.0
-        regression = lay_out(self.data, encoding, self.scaling, is_off, self.is_residual)
-        object.__setattr__(self, "regression", regression)
-        prior, variance = self.prior, self.output_variance
-        relative = variance if prior.units == STANDARD else 1.0
+        prior, encoding = self.prior, self.encoding
+        relative = self.problem.output_variance if prior.units == STANDARD else 1.0
         target = Target(
             noise_shape=float(prior.noise_shape),
             noise_scale=float(prior.noise_scale) * relative,
@@ -96,14 +91,14 @@ class PredictionEngine:
         object.__setattr__(self, "rules", rules)
 
     @property
-    def output_variance(self) -> float:
-        """Variance of the output in model units; 1 for a constant one."""
-        return float(np.var(self.regression.output)) or 1.0
+    def encoding(self) -> Encoding:
+        """Numbers for atoms and terms."""
+        return self.problem.encoding
 
     @property
-    def capacity(self) -> int:
-        """How many terms a structure may have."""
-        return min(self.alphabet.n_terms, MAX_TERMS) + len(self.alphabet.fixed)
+    def regression(self) -> Regression:
+        """The data, or none where the likelihood is off."""
+        return self.problem.regression if self.power > 0.0 else self.problem.without_data
 
     def warm_up(self) -> None:
         """Compile what a chain runs."""
@@ -115,21 +110,15 @@ class PredictionEngine:
         A term whose column is not finite on these data, such as ``exp`` of a large signal, is left
         out.
         """
-        rng = np.random.Generator(np.random.PCG64(seed))
-        state = make_chain(self.capacity, self.encoding.max_degree)
-        state.variance[:] = self.output_variance, float(self.prior.coefficient_sd) ** 2
-        fixed = self.alphabet.fixed.terms
+        problem, rng = self.problem, np.random.Generator(np.random.PCG64(seed))
+        state = make_chain(problem.capacity, self.encoding.max_degree)
+        state.variance[:] = problem.output_variance, float(self.prior.coefficient_sd) ** 2
+        fixed = problem.alphabet.fixed.terms
         ((first, _),) = draw_prior_terms(rng, self.encoding, self.rules.prior, 1)
-        is_used = first not in fixed and self._is_finite(first)
+        is_used = first not in fixed and problem.rows.is_finite(first)
         write_terms(state, self.encoding, (*fixed, first) if is_used else fixed)
         state.theta[: len(self.regression.pinned_theta)] = self.regression.pinned_theta
         return PredictionChain(self, state, rng)
-
-    def _is_finite(self, term: Term) -> bool:
-        structure = Structure((term,), self.alphabet.names)
-        with np.errstate(over="ignore"):
-            columns, _ = design(self.data, structure, self.alphabet.max_lag, self.scaling)
-            return bool(np.isfinite(columns.T @ columns).all())
 
     def resume(self, packed: Mapping[str, np.ndarray]) -> PredictionChain:
         """A chain from what `PredictionChain.pack` gave; it continues bit for bit."""
@@ -139,7 +128,59 @@ class PredictionEngine:
         chain = PredictionChain(self, state, rng)
         chain.buffer.move[:] = packed["move"]
         chain.buffer.trouble[:] = packed["trouble"]
+        chain.log = TraceLog.of(self.encoding, unpack_trace(packed))
         return chain
+
+    @staticmethod
+    def read_objective(settings: Mapping[str, Any]) -> Objective:
+        """There is one only."""
+        return PREDICTION
+
+    @staticmethod
+    def read_own_settings(values: Mapping[str, Any]) -> NoSettings:
+        """It has none."""
+        if values:
+            raise AdjoinError(f"settings: '{next(iter(values))}' is not known")
+        return NoSettings()
+
+    @staticmethod
+    def modes(problem: Problem, settings: RunSettings) -> Modes:
+        r"""The maximum of the coefficients' full conditional at the structure's mean variances.
+
+        Pinned coefficients stay, and the others explain what is left.
+        """
+        pinned = set(problem.pinned)
+
+        def mode(structure: Structure, visits: Visits) -> Float1D:
+            columns, output = problem.rows.design(structure), problem.rows.fitted
+            is_free = np.array([term not in pinned for term in structure], dtype=bool)
+            theta = np.zeros(len(structure))
+            theta[~is_free] = problem.pinned_theta
+            if pinned:
+                output = output - columns @ theta
+            noise, coefficient = float(visits.noise.mean()), float(visits.coefficient.mean())
+            power = settings.likelihood_power
+            theta[is_free] = conditional_mode(
+                columns[:, is_free], output, noise, coefficient, power
+            )
+            return theta * problem.rows.factors(structure)
+
+        return mode
+
+    @staticmethod
+    def excuse(trace: ChainTrace) -> str:
+        """A chain that runs always records."""
+        return "it recorded nothing; draw more samples, or thin less"
+
+    @staticmethod
+    def diagnostics(traces: Mapping[int, ChainTrace]) -> dict[str, Any]:
+        """Nothing beyond what all chains have."""
+        return {}
+
+    @staticmethod
+    def findings(diagnostics: Mapping[str, Any]) -> Sequence[Finding]:
+        """Nothing either."""
+        return ()
 
 
 class PredictionChain:
@@ -147,19 +188,19 @@ class PredictionChain:
 
     def __init__(self, engine: PredictionEngine, state: Chain, rng: np.random.Generator) -> None:
         self.engine, self.state, self.rng = engine, state, rng
-        self.n_start = int(state.tally[1])
-        self.buffer: Trace = make_buffer(engine.capacity)
+        capacity, max_degree = engine.problem.capacity, engine.encoding.max_degree
+        self.buffer: Trace = make_buffer(capacity)
         self.log = TraceLog(engine.encoding)
-        self._work = make_work(engine.capacity, engine.encoding.max_degree)
+        self._work = make_work(capacity, max_degree)
         most = int((engine.table_bytes // 8) ** 0.5)
-        self._largest = max(most, 2 * engine.capacity + 2)
-        first = max(_FIRST_CAPACITY, 2 * engine.capacity + 2)
-        self._table = make_table(min(first, self._largest), engine.encoding.max_degree)
+        self._largest = max(most, 2 * capacity + 2)
+        first = max(_FIRST_CAPACITY, 2 * capacity + 2)
+        self._table = make_table(min(first, self._largest), max_degree)
 
     @property
     def n_samples(self) -> int:
-        """How many samples this object has drawn."""
-        return int(self.state.tally[1]) - self.n_start
+        """How many samples were drawn since the chain began."""
+        return int(self.state.tally[1])
 
     @property
     def n_terms(self) -> int:
@@ -176,6 +217,14 @@ class PredictionChain:
     def table_size(self) -> int:
         """Bytes the table of inner products takes now."""
         return int(self._table.correlation.nbytes)
+
+    @property
+    def is_prepared(self) -> bool:
+        """There is nothing to prepare."""
+        return True
+
+    def prepare(self) -> None:
+        """Do nothing."""
 
     def advance(self, n_samples: int) -> None:
         """Draw so many samples more."""
@@ -223,13 +272,13 @@ class PredictionChain:
         self._table.size[0] = k
         rehash(self._table)
 
-    def pack(self) -> dict[str, np.ndarray]:
-        """Everything needed to continue, as plain arrays."""
+    def pack(self) -> Packed:
+        """Everything needed to continue, and the trace so far, as plain arrays."""
         packed = {name: value.copy() for name, value in self.state._asdict().items()}
         packed["generator"] = pack_generator(self.rng)
         packed["move"] = self.buffer.move.copy()
         packed["trouble"] = self.buffer.trouble.copy()
-        return packed
+        return packed | pack_trace(self.finish())
 
     def finish(self) -> ChainTrace:
         """What the chain recorded."""

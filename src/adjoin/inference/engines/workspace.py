@@ -1,18 +1,16 @@
-"""Empty tables and scratch for the kernels, and generators as plain words; for all engines."""
+"""Empty tables and scratch for the kernels; generators and traces in packed chains."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.terms import Term
+from adjoin.inference.traces import ChainTrace, from_arrays, to_arrays
 from adjoin.kernels.gram import ROWS
 from adjoin.kernels.state import Chain, Fit, GramTable, Work
-
-MAX_TERMS = 256
-"""More terms than any posterior here has had; the chain counts when it is turned away by it."""
 
 
 def make_chain(capacity: int, max_degree: int, *rungs: int) -> Chain:
@@ -104,3 +102,17 @@ def unpack_generator(packed: np.ndarray) -> dict[str, object]:
         "has_uint32": words[4],
         "uinteger": words[5],
     }
+
+
+_TRACE = "trace."
+
+
+def pack_trace(trace: ChainTrace) -> dict[str, np.ndarray]:
+    """A trace among the arrays of a packed chain."""
+    return {_TRACE + name: values for name, values in to_arrays(trace).items()}
+
+
+def unpack_trace(packed: Mapping[str, np.ndarray]) -> ChainTrace:
+    """The trace that `pack_trace` packed."""
+    found = {k.removeprefix(_TRACE): v for k, v in packed.items() if k.startswith(_TRACE)}
+    return from_arrays(found)

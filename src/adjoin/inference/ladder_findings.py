@@ -7,12 +7,10 @@ about it, and findings for the verdict.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
-from adjoin.errors import AdjoinError
-from adjoin.inference.traces import ChainTrace, LadderTrace
-from adjoin.results.levels import CAUTION, GOOD, POOR, Finding
+from adjoin.inference.traces import LadderTrace
+from adjoin.levels import CAUTION, GOOD, POOR, Finding
 
 _APART, _FAR_APART = 1.1, 2.0  # coldest tolerances of two chains, one as a multiple of the other
 _STUCK = 0.001  # of its proposals: a coldest rung that accepts fewer hardly moves
@@ -106,15 +104,3 @@ def _on_tolerances(ladders: list[dict[str, Any]], coldest: list[float]) -> Findi
 
 def _chains(numbers: list[int]) -> str:
     return f"chain{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
-
-
-def stranded(traces: Sequence[ChainTrace]) -> dict[int, str]:
-    """Chains that could not meet the tolerance asked for, and why; an error if that is all."""
-    reasons = {
-        number: trace.ladder.reason
-        for number, trace in enumerate(traces)
-        if trace.ladder and not len(trace.structure)
-    }
-    if len(reasons) == len(traces):
-        raise AdjoinError(min(reasons.values(), key=len))
-    return reasons

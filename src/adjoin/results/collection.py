@@ -1,0 +1,237 @@
+"""Models made of recorded draws: the best of each structure, any number at random, and their runs.
+
+Receives a `Sample`; `adjoin.Posterior` is this collection, with what it says of itself and where it
+goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from adjoin.arrays import Float1D, Float2D, Int1D
+from adjoin.checks import make_generator, require_count
+from adjoin.data.dataset import Dataset
+from adjoin.data.gate import as_inputs, as_series
+from adjoin.errors import AdjoinError
+from adjoin.grammar import Structure
+from adjoin.inference.engine import Visits
+from adjoin.inference.objective import Noise, Residual
+from adjoin.model import Model
+from adjoin.results.prediction import (
+    BANDS,
+    Prediction,
+    free_run_error,
+    measured_pair,
+    predict_records,
+    require_room,
+    run_records,
+)
+from adjoin.results.residual_tests import MAX_LAG, ResidualTest, residual_tests
+from adjoin.results.sample import Sample
+
+_TIE = 1.001  # errors this close are equal
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Collection(Sample):
+    """Weighted models: a `Sample`, of which each draw is an equation with numbers."""
+
+    @cached_property
+    def map_model(self) -> Model:
+        """The most frequent structure with the mode of its coefficients."""
+        return self.model(0)
+
+    def model(self, structure: int | str | Structure = 0) -> Model:
+        """A structure (as for `coefficients`) with the mode of its coefficients.
+
+        The mode is computed from the data, so that it carries no Monte Carlo error, however rarely
+        the structure was visited: one step ahead it maximises their full conditional at the
+        structure's mean noise variance; of free runs it is where the squared error is smallest, or,
+        with a distance of the user's own, the nearest draw.
+        """
+        number = self.number_of(structure)
+        if number not in self._models:
+            self._models[number] = self._mode_of(number)
+        return self._models[number]
+
+    @cached_property
+    def _models(self) -> dict[int, Model]:
+        """Those that were asked for, by the number of their structure."""
+        return {}
+
+    def _mode_of(self, number: int) -> Model:
+        structure = self.encoding.structure(self._catalogue[0][number])
+        draws = self.draws
+        chosen = np.flatnonzero(draws.structure == number)
+        entry = draws.offset[chosen, None] + np.arange(len(structure))
+        distance = np.empty(0) if self.objective.has_likelihood else self.distance[chosen]
+        visits = Visits(
+            draws.theta[entry], draws.noise[chosen], draws.coefficient[chosen], distance
+        )
+        theta = self.run.modes(structure, visits)
+        noise_sd = float(np.sqrt(np.mean(draws.noise_sd[chosen] ** 2)))
+        return Model(structure, tuple(theta), noise_sd, self.scaling.offsets)
+
+    def residuals(self) -> list[Float1D]:
+        """Residuals of the MAP model on the fitted data, one series per record.
+
+        One step ahead, or of the free run if that is what was fitted.
+        """
+        return self._residuals
+
+    @cached_property
+    def _residuals(self) -> list[Float1D]:
+        model, n_seed = self.map_model, self.max_lag
+        inputs, outputs = self.data.inputs, self.data.outputs
+        if self.objective.residual is Residual.FREE_RUN:
+            found = model.free_response(inputs, [y[:n_seed] for y in outputs])
+        else:
+            found = model.predicted_response(inputs, outputs)
+        pairs = zip(outputs, found.series, strict=True)
+        return [y[n_seed:] - series[n_seed:] for y, series in pairs]
+
+    def residual_tests(self, max_lag: int = MAX_LAG) -> list[ResidualTest]:
+        """Whether the residuals of the MAP model still hold something; all lags to 25."""
+        first = self.max_lag
+        inputs = {
+            name: [record[first:, i] for record in self.data.inputs]
+            for i, name in enumerate(self.data.names.inputs)
+        }
+        outputs = [record[first:] for record in self.data.outputs]
+        return residual_tests(self.residuals(), outputs, inputs, max_lag)
+
+    def draw_models(self, n: int = 100, seed: int | None = 0) -> list[Model]:
+        """Models drawn at random from the posterior: structure, coefficients and noise together."""
+        require_count("n", n)
+        chosen = make_generator(seed).integers(len(self), size=int(n))
+        return list(self._models_of(chosen))
+
+    def _models_of(self, chosen: Sequence[int] | Int1D) -> Iterator[Model]:
+        draws, catalogue = self.draws, self._catalogue[0]
+        structures = {s: self.encoding.structure(catalogue[s]) for s in draws.structure[chosen]}
+        for i in chosen:
+            theta = draws.theta[draws.offset[i] : draws.offset[i + 1]]
+            noise = float(draws.noise_sd[i])
+            yield Model(structures[draws.structure[i]], tuple(theta), noise, self.scaling.offsets)
+
+    def simulate(
+        self,
+        u: Any,
+        y_init: Any = None,
+        draws: int = 100,
+        seed: int | None = 0,
+        quantiles: Sequence[float] = BANDS,
+        n_jobs: int | None = None,
+    ) -> Prediction:
+        """Free run of models drawn from the posterior, each with fresh noise of its own scale.
+
+        The noise is fed back at every step, or lies on top of the run, as the objective has it.
+
+        `y_init` needs `max_lag` samples; without it, every draw starts from so many at rest. The
+        mean, the bands and the share of diverged draws come back in a `Prediction`. It does not
+        depend on `n_jobs`, the number of threads.
+        """
+        inputs, several = as_inputs(u, self.data.names)
+        seeds = None
+        if y_init is not None:
+            name = self.data.names.output
+            seeds, _ = as_series(y_init, name, "initial output y_init", may_be_empty=True)
+        found = self.simulate_records(inputs, seeds, draws, seed, quantiles, n_jobs)
+        return found if several else found.lone
+
+    def simulate_records(
+        self,
+        inputs: Sequence[Float2D],
+        seeds: Sequence[Float1D] | None,
+        draws: int = 100,
+        seed: int | None = 0,
+        quantiles: Sequence[float] = BANDS,
+        n_jobs: int | None = None,
+    ) -> Prediction:
+        """As `simulate`, of arrays that are known to be good: one of each per record."""
+        models, noise_seed = self._drawn(draws, seed, sum(map(len, inputs)))
+        if seeds is None:
+            # Else each would start at its own lag, and the first bands mix rest and noise.
+            seeds = [np.full(self.max_lag, self.scaling.offset[-1])] * len(inputs)
+        is_fed_back = self.objective.noise is Noise.FED_BACK
+        return run_records(models, inputs, seeds, noise_seed, quantiles, n_jobs, is_fed_back)
+
+    def predict(
+        self,
+        u: Any,
+        y: Any = None,
+        steps_ahead: int = 1,
+        draws: int = 100,
+        seed: int | None = 0,
+        quantiles: Sequence[float] = BANDS,
+        n_jobs: int | None = None,
+    ) -> Prediction:
+        """Predict from measured outputs up to `steps_ahead` samples before, by drawn models.
+
+        As `simulate`, but every sample starts from what was measured; the first `max_lag` samples
+        of each record are copied through.
+        """
+        inputs, outputs, several = measured_pair(self.data.names, u, y)
+        models, noise_seed = self._drawn(draws, seed, sum(map(len, outputs)))
+        found = predict_records(
+            models, inputs, outputs, steps_ahead, self.max_lag, noise_seed, quantiles, n_jobs
+        )
+        return found if several else found.lone
+
+    def _drawn(
+        self, draws: int, seed: int | None, n_samples: int
+    ) -> tuple[list[Model], int | None]:
+        """Models to run on so many samples, and a seed of its own for their noise."""
+        require_count("draws", draws)
+        require_room(draws, n_samples)
+        return self.draw_models(draws, seed), None if seed is None else seed + 1
+
+    def chain(self, number: int) -> Self:
+        """The posterior of one chain alone."""
+        if number not in self.chain_numbers:
+            raise AdjoinError(f"there is no chain {number}; there are {list(self.chain_numbers)}")
+        if number not in self._chains:
+            trace = self.traces[self.chain_numbers.index(number)]
+            self._chains[number] = replace(self, traces=(trace,), chain_numbers=(number,))
+        return self._chains[number]
+
+    @cached_property
+    def _chains(self) -> dict[int, Self]:
+        """Those that were asked for, by number; one that is alone is itself."""
+        return {self.chain_numbers[0]: self} if self.n_chains == 1 else {}
+
+    def validation_errors(self, u: Any, y: Any = None) -> dict[int, float]:
+        """The free-run RMSE of each chain's own MAP model; infinite where it diverges."""
+        inputs, outputs, _ = measured_pair(self.data.names, u, y)
+        return {
+            number: free_run_error(self.chain(number).map_model, inputs, outputs, self.max_lag)
+            for number in self.chain_numbers
+        }
+
+    def select_chain(self, u: Any, y: Any = None) -> Self:
+        """The posterior of the chain whose MAP model has the smallest free-run error on (u, y).
+
+        Chains with the same structure differ there by rounding only; of those within a thousandth
+        of the smallest error, the one that is surest of its structure is taken. Use validation
+        data, never the test set.
+        """
+        errors = self.validation_errors(u, y)
+        least = min(errors.values())
+        chains = [self.chain(n) for n, error in errors.items() if error <= _TIE * least]
+        return max(chains, key=lambda chain: float(chain.structures["mass"].iloc[0]))
+
+    @cached_property
+    def selected(self) -> Self:
+        """The chain that the held-out data select; this posterior where there are none."""
+        if self.held_out is None or self.n_chains == 1:
+            return self
+        return self.select_chain(self.held_out)
+
+    def with_held_out(self, data: Dataset) -> Self:
+        """The same posterior with data that were kept back: a report selects a chain by them."""
+        return replace(self, run=replace(self.run, held_out=data))

@@ -1,0 +1,88 @@
+"""What the chains of a run have in common: data, model class, units, settings.
+
+Receives what an `Identifier` or a saved file brings; every posterior of the run, of all chains or
+of one, shares it, and with it what is worked out once: the problem laid out, the known physics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from adjoin.data.dataset import Dataset
+from adjoin.data.scaling import Scaling
+from adjoin.grammar import Grammar
+from adjoin.grammar.encoding import Encoding
+from adjoin.inference.engine import Engine, Modes
+from adjoin.inference.engines import find_engine
+from adjoin.inference.objective import Objective
+from adjoin.inference.problem import Problem
+from adjoin.inference.settings import RunSettings
+from adjoin.model import Model
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One run, apart from what its chains drew.
+
+    Parameters
+    ----------
+    grammar : Grammar
+        What structures are made of.
+    problem : Problem
+        The data that were fitted, in the user's units, and the way to those of the chains.
+    settings : RunSettings
+        How it was made.
+    timing : mapping of str to float
+        How long it took, in seconds.
+    held_out : Dataset, optional
+        What was kept back to choose a chain by and to be scored on.
+    """
+
+    grammar: Grammar
+    problem: Problem
+    settings: RunSettings = field(default_factory=RunSettings)
+    timing: Mapping[str, float] = field(default_factory=dict)
+    held_out: Dataset | None = None
+
+    @property
+    def data(self) -> Dataset:
+        """What was fitted, in the user's units."""
+        return self.problem.data
+
+    @property
+    def scaling(self) -> Scaling:
+        """From the user's units to those of the chains."""
+        return self.problem.rows.scaling
+
+    @property
+    def encoding(self) -> Encoding:
+        """What the keys in traces stand for."""
+        return self.problem.encoding
+
+    @property
+    def objective(self) -> Objective:
+        """What models were judged by."""
+        return self.settings.objective
+
+    @property
+    def engine(self) -> type[Engine]:
+        """What drew the chains."""
+        return find_engine(self.objective.name)
+
+    @property
+    def max_lag(self) -> int:
+        """The lag window: so many samples at the start of a record seed the regressors."""
+        return self.problem.rows.max_lag
+
+    @cached_property
+    def modes(self) -> Modes:
+        """What finds the best coefficients of a structure."""
+        return self.engine.modes(self.problem, self.settings)
+
+    @cached_property
+    def white_box(self) -> Model | None:
+        """The fixed terms alone, by least squares, to compare with; None where there are none."""
+        fixed = self.problem.alphabet.fixed
+        return self.problem.rows.white_box(fixed) if len(fixed) else None

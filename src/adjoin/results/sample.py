@@ -1,0 +1,331 @@
+"""The recorded draws of all chains of a run, and what is counted and averaged over them.
+
+Receives traces in model units with the `Run` they come from; gives structures, terms, coefficients
+and noise in the user's units to ``collection``, which makes models of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from adjoin.arrays import Float1D, Int1D
+from adjoin.data.dataset import Dataset
+from adjoin.data.scaling import Scaling
+from adjoin.errors import AdjoinError
+from adjoin.grammar import Grammar, Structure, Term
+from adjoin.grammar.encoding import Encoding
+from adjoin.grammar.equation import term_text
+from adjoin.grammar.terms import exponents
+from adjoin.inference.objective import Objective
+from adjoin.inference.prior import STANDARD
+from adjoin.inference.settings import RunSettings
+from adjoin.inference.traces import ChainTrace
+from adjoin.model import Model
+from adjoin.results.draws import Draws, log_density
+from adjoin.results.run import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LOW, _HIGH = 0.025, 0.975
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sample:
+    """What the chains of a run drew after burn-in.
+
+    Parameters
+    ----------
+    traces : tuple of ChainTrace
+        One per chain, in model units.
+    run : Run
+        What they have in common.
+    chain_numbers : tuple of int
+        What the chains were called in the run they come from.
+    """
+
+    traces: tuple[ChainTrace, ...]
+    run: Run
+    chain_numbers: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.chain_numbers:
+            object.__setattr__(self, "chain_numbers", tuple(range(len(self.traces))))
+        if not all(len(trace.structure) for trace in self.traces):
+            raise AdjoinError("a chain has no recorded sample; draw more samples, or thin less")
+
+    @property
+    def n_chains(self) -> int:
+        """How many chains it is made of."""
+        return len(self.traces)
+
+    @property
+    def objective(self) -> Objective:
+        """What models were judged by."""
+        return self.run.objective
+
+    @property
+    def settings(self) -> RunSettings:
+        """How it was made."""
+        return self.run.settings
+
+    @property
+    def timing(self) -> Mapping[str, float]:
+        """How long it took, in seconds."""
+        return self.run.timing
+
+    @property
+    def grammar(self) -> Grammar:
+        """What structures are made of."""
+        return self.run.grammar
+
+    @property
+    def encoding(self) -> Encoding:
+        """What the keys in the traces stand for."""
+        return self.run.encoding
+
+    @property
+    def scaling(self) -> Scaling:
+        """From the user's units to those of the traces."""
+        return self.run.scaling
+
+    @property
+    def data(self) -> Dataset:
+        """What was fitted, in the user's units."""
+        return self.run.data
+
+    @property
+    def held_out(self) -> Dataset | None:
+        """What was kept back to choose a chain by and to be scored on."""
+        return self.run.held_out
+
+    @property
+    def power(self) -> float:
+        """The power w to which the likelihood was raised."""
+        return self.settings.likelihood_power
+
+    @property
+    def white_box(self) -> Model | None:
+        """The fixed terms alone, by least squares, to compare with; None where there are none."""
+        return self.run.white_box
+
+    @property
+    def max_lag(self) -> int:
+        """The lag window: so many samples at the start of a record seed the regressors."""
+        return self.run.max_lag
+
+    @property
+    def n_rows(self) -> int:
+        """How many samples were fitted: all but the first `max_lag` of each record."""
+        return self.data.n_samples - self.max_lag * self.data.n_records
+
+    def with_settings(self, **changed: Any) -> Self:
+        """The same draws with some settings changed."""
+        settings = replace(self.settings, **changed)
+        return replace(self, run=replace(self.run, settings=settings))
+
+    @cached_property
+    def whole(self) -> Self:
+        """The same with its burn-in."""
+        return self.with_settings(burn_in=0.0)
+
+    def __len__(self) -> int:
+        return len(self.draws)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({len(self)} draws of {self.n_chains} chains,"
+            f" {len(self.structures)} structures; best with mass"
+            f" {self.structures['mass'].iloc[0]:.3f}: {self.structures['structure'].iloc[0]})"
+        )
+
+    @cached_property
+    def _catalogue(self) -> tuple[list[tuple[int, ...]], list[Int1D]]:
+        """Every structure of all chains by its keys, and each chain's numbers among them."""
+        number: dict[tuple[int, ...], int] = {}
+        places = [
+            np.array([number.setdefault(keys, len(number)) for keys in trace.structures])
+            for trace in self.traces
+        ]
+        return list(number), places
+
+    @cached_property
+    def _terms(self) -> dict[int, int]:
+        """The number of every term that occurs, by key, in canonical order."""
+        keys = {key for structure in self._catalogue[0] for key in structure}
+        return {key: i for i, key in enumerate(sorted(keys, key=self.encoding.digits))}
+
+    @property
+    def term_keys(self) -> tuple[int, ...]:
+        """The key of every term that occurs, in canonical order."""
+        return tuple(self._terms)
+
+    @cached_property
+    def _factor(self) -> Float1D:
+        """What turns each term's coefficient into the user's units."""
+        return np.array([self._factor_of(self.encoding.term(key)) for key in self._terms])
+
+    def _factor_of(self, term: Term) -> float:
+        return self.scaling.coefficient_factor(exponents(term))
+
+    def _first(self, trace: ChainTrace) -> int:
+        """The first record of a chain after burn-in."""
+        n_records = len(trace.structure)
+        return min(int(self.settings.burn_in * n_records), n_records - 1)
+
+    @cached_property
+    def draws(self) -> Draws:
+        """The recorded samples after burn-in, in the user's units."""
+        catalogue, places = self._catalogue
+        of_structure = [np.array([self._terms[key] for key in keys]) for keys in catalogue]
+        parts: dict[str, list[np.ndarray]] = {name: [] for name in Draws.__dataclass_fields__}
+        sizes = []
+        for number, trace, place in zip(self.chain_numbers, self.traces, places, strict=True):
+            first = self._first(trace)
+            structure = place[trace.structure[first:]]
+            term = np.concatenate([np.empty(0), *(of_structure[s] for s in structure)]).astype(int)
+            parts["chain"].append(np.full(len(structure), number))
+            parts["structure"].append(structure)
+            parts["term"].append(term)
+            parts["theta"].append(trace.theta[trace.offset[first] :] * self._factor[term])
+            parts["noise_sd"].append(np.sqrt(trace.noise[first:]) * self.scaling.noise_factor)
+            for name in ("noise", "coefficient", "log_lik", "log_prior"):
+                parts[name].append(getattr(trace, name)[first:])
+            sizes.append(np.diff(trace.offset[first:]))
+        joined = {name: np.concatenate(part) for name, part in parts.items() if part}
+        return Draws(**joined, offset=np.append(0, np.cumsum(np.concatenate(sizes))))
+
+    def structure(self, rank: int = 0) -> Structure:
+        """The structure with that place in `structures`; 0 has the largest mass."""
+        return self.encoding.structure(self._catalogue[0][self.number_of(rank)])
+
+    @cached_property
+    def _count(self) -> np.ndarray:
+        """(n_structures, n_chains) how often each chain visited each structure."""
+        count = np.zeros((len(self._catalogue[0]), self.n_chains))
+        column = np.searchsorted(self.chain_numbers, self.draws.chain)
+        np.add.at(count, (self.draws.structure, column), 1.0)
+        return count
+
+    @cached_property
+    def _ranking(self) -> Int1D:
+        """Numbers of the structures visited after burn-in, most frequent first."""
+        total = self._count.sum(axis=1)
+        order: Int1D = np.argsort(-total, kind="stable")
+        return np.asarray(order[total[order] > 0])
+
+    @cached_property
+    def structures(self) -> pd.DataFrame:
+        """Structures by mass: `mass`, in each chain `chain_0`, …, `n_terms`, `structure`."""
+        import pandas as pd
+
+        count = self._count[self._ranking]
+        catalogue = self._catalogue[0]
+        mass = pd.DataFrame(
+            count / self._count.sum(axis=0), columns=[f"chain_{i}" for i in self.chain_numbers]
+        )
+        mass.insert(0, "mass", count.sum(axis=1) / len(self))
+        mass["n_terms"] = [len(catalogue[i]) for i in self._ranking]
+        mass["structure"] = [str(self.encoding.structure(catalogue[i])) for i in self._ranking]
+        return mass
+
+    @cached_property
+    def terms(self) -> pd.DataFrame:
+        """Terms by inclusion probability, with their coefficients wherever they are in.
+
+        Columns: `term`, `inclusion`, `mean`, `sd`, `q025`, `q975`.
+        """
+        frame = self._summary(np.arange(len(self)))
+        return frame.sort_values("inclusion", ascending=False, kind="stable", ignore_index=True)
+
+    def coefficients(self, structure: int | str | Structure = 0) -> pd.DataFrame:
+        """Coefficients given one structure: by its place in `structures`, its text, or itself.
+
+        Columns: `term`, `mean`, `sd`, `q025`, `q975`.
+        """
+        chosen = np.flatnonzero(self.draws.structure == self.number_of(structure))
+        return self._summary(chosen).drop(columns="inclusion")
+
+    def number_of(self, structure: int | str | Structure) -> int:
+        """The number that `draws` has for a structure (as for `coefficients`)."""
+        if isinstance(structure, str):
+            structure = Structure.parse(structure, self.encoding.names)
+        if not isinstance(structure, Structure):
+            if not (isinstance(structure, Integral) and 0 <= structure < len(self._ranking)):
+                raise AdjoinError(
+                    f"there is no structure {structure}; there are {len(self._ranking)}, from 0 on"
+                )
+            return int(self._ranking[structure])
+        structure = Structure(structure.terms, self.encoding.names)  # in this order of the signals
+        known = set(self.encoding.atoms)
+        if all(atom in known for term in structure for atom in term):
+            number = self._number_of.get(tuple(map(self.encoding.key, structure)))
+            if number is not None and self._count[number].any():
+                return number
+        raise AdjoinError(f"no draw has the structure '{structure}'; see .structures")
+
+    @cached_property
+    def _number_of(self) -> dict[tuple[int, ...], int]:
+        """The number of each structure by its keys."""
+        return {keys: number for number, keys in enumerate(self._catalogue[0])}
+
+    def _summary(self, chosen: Int1D) -> pd.DataFrame:
+        """One row per term that occurs among the chosen draws."""
+        import pandas as pd
+
+        draws, rows = self.draws, []
+        is_chosen = np.zeros(len(draws), dtype=bool)
+        is_chosen[chosen] = True
+        inside = np.repeat(is_chosen, np.diff(draws.offset))
+        term, theta = draws.term[inside], draws.theta[inside]
+        order = np.argsort(term, kind="stable")
+        present, start = np.unique(term[order], return_index=True)
+        texts = [term_text(self.encoding.term(key)) for key in self._terms]
+        for number, values in zip(present, np.split(theta[order], start[1:]), strict=False):
+            low, high = np.quantile(values, [_LOW, _HIGH])
+            share = len(values) / max(len(chosen), 1)
+            rows.append((texts[number], share, values.mean(), values.std(), low, high))
+        return pd.DataFrame(rows, columns=["term", "inclusion", "mean", "sd", "q025", "q975"])
+
+    def includes(self, term: str) -> np.ndarray:
+        """(n_draws,) whether each draw has the term with this text, as in `terms`."""
+        number = [term_text(self.encoding.term(key)) for key in self._terms].index(term)
+        found = np.zeros(len(self), dtype=bool)
+        found[self.draws.owner[self.draws.term == number]] = True
+        return found
+
+    @cached_property
+    def log_posterior(self) -> Float1D:
+        """(n_draws,) log density of each draw in model units, up to a constant."""
+        prior, problem = self.settings.prior, self.run.problem
+        unit = problem.output_variance if prior.units == STANDARD else 1.0
+        kept = [self._terms[self.encoding.key(term)] for term in problem.pinned]
+        term = self.draws.term
+        theta = np.where(np.isin(term, kept), 0.0, self.draws.theta / self._factor[term])
+        has_noise = self.objective.has_likelihood
+        return log_density(self.draws, theta, prior, self.power, unit, has_noise, len(kept))
+
+    @cached_property
+    def noise(self) -> pd.Series[float]:
+        """The standard deviation of the noise: `mean`, `sd`, `q025`, `q975`."""
+        import pandas as pd
+
+        sd = self.draws.noise_sd
+        low, high = np.quantile(sd, [_LOW, _HIGH])
+        return pd.Series({"mean": sd.mean(), "sd": sd.std(), "q025": low, "q975": high})
+
+    @cached_property
+    def distance(self) -> Float1D:
+        """(n_draws,) how far each draw's free run is from the fitted output, by the tolerance."""
+        parts = []
+        for trace in self.traces:
+            if trace.ladder is None:
+                raise AdjoinError("only a run with objective='abc' has distances")
+            parts.append(trace.ladder.distance[self._first(trace) :])
+        return np.concatenate(parts)

@@ -1,0 +1,36 @@
+"""Engines set up from data and an alphabet, as tests of the samplers want them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoin import Dataset
+from adjoin.data.scaling import Scaling
+from adjoin.grammar import Alphabet
+from adjoin.inference.engines.abc import AbcEngine
+from adjoin.inference.engines.prediction import PredictionEngine
+from adjoin.inference.problem import Problem
+
+
+def prediction_engine(
+    data: Dataset,
+    alphabet: Alphabet,
+    *settings: Any,
+    scaling: Scaling | None = None,
+    is_residual: bool = False,
+    **more: Any,
+) -> PredictionEngine:
+    """One step ahead: prior, moves and power in this order, or by name."""
+    return PredictionEngine(Problem(data, alphabet, scaling, is_residual), *settings, **more)
+
+
+def abc_engine(
+    data: Dataset,
+    alphabet: Alphabet,
+    *settings: Any,
+    scaling: Scaling | None = None,
+    is_residual: bool = False,
+    **more: Any,
+) -> AbcEngine:
+    """By free runs: samples, prior, moves, ladder, rule and distance in this order, or by name."""
+    return AbcEngine(Problem(data, alphabet, scaling, is_residual), *settings, **more)
