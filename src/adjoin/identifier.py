@@ -14,15 +14,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from adjoin.checks import is_real, require_count, require_seed
 from adjoin.data.dataset import Dataset
 from adjoin.data.scaling import Scaling
 from adjoin.errors import AdjoinError
 from adjoin.grammar import Grammar, Structure
 from adjoin.grammar.parser import read_equation
+from adjoin.inference.arguments import check_arguments, check_held_out
 from adjoin.inference.autocorrelation import integrated_time
 from adjoin.inference.engine import Engine
-from adjoin.inference.engines import ENGINES, find_engine
+from adjoin.inference.engines import find_engine
 from adjoin.inference.estimator import Estimator
 from adjoin.inference.ladder import Ladder
 from adjoin.inference.moves import Moves
@@ -30,7 +30,7 @@ from adjoin.inference.prior import STANDARD, Prior
 from adjoin.inference.problem import Problem
 from adjoin.inference.progress import compiling, watching
 from adjoin.inference.runner import Observer, Sampled, run_chains, warm_up
-from adjoin.inference.settings import JOINT, RESIDUAL, RunSettings
+from adjoin.inference.settings import RESIDUAL, RunSettings
 from adjoin.inference.traces import ChainTrace
 from adjoin.model import Model
 from adjoin.posterior import Posterior
@@ -203,16 +203,16 @@ class Identifier(Estimator):
         y : (n,) array, Series, or a list of them
             The output; not needed with a `Dataset`.
         held_out : Dataset, optional
-            Data that were kept back: they are not fitted, but goes with the posterior, to choose a
+            Data that were kept back: they are not fitted, but go with the posterior, to choose a
             chain by and to be scored on.
         """
         begin = time.perf_counter()
         engine_class = find_engine(self.objective)
-        self._check(engine_class)
+        check_arguments(self.get_params(), self._parameters(), engine_class)
         data = self._dataset(u, y)
         data.require_variation()
         grammar = self._grammar(data)
-        self._check_held_out(held_out, data, grammar)
+        check_held_out(held_out, data, grammar.alphabet.max_lag)
         prior = Prior.read(self.prior, self.expected_terms)
         scaling = self._scaling(data, grammar, prior)
         problem = Problem(data, grammar.alphabet, scaling, self.initial_mode == RESIDUAL)
@@ -260,69 +260,6 @@ class Identifier(Estimator):
         for number, reason in excuses.items():
             warnings.warn(f"chain {number} is left out: {reason}", stacklevel=3)
         return kept
-
-    def _check(self, engine: type[Engine]) -> None:
-        """Refuse settings that mean nothing, before anything is computed."""
-        if self.initial_mode not in (JOINT, RESIDUAL):
-            raise AdjoinError(
-                f"initial_mode={self.initial_mode!r} is unknown; use '{JOINT}' or '{RESIDUAL}'"
-            )
-        if self.checkpoint is not None:
-            raise AdjoinError("checkpoints are not available yet; use checkpoint=None")
-        for name in ("samples", "thin", "chains", "memory_mb"):
-            require_count(name, getattr(self, name))
-        if self.samples < self.thin:
-            raise AdjoinError(f"thin={self.thin} keeps none of {self.samples} samples; thin less")
-        if self.n_jobs is not None and self.n_jobs != -1:
-            require_count("n_jobs", self.n_jobs)
-        if not (is_real(self.burn_in) and 0.0 <= self.burn_in < 1.0):
-            raise AdjoinError(f"burn_in must be a share from 0 to below 1, not {self.burn_in!r}")
-        power = self.likelihood_power
-        if power != "auto" and not (is_real(power) and 0.0 <= float(power) <= 1.0):
-            raise AdjoinError(f"likelihood_power must be 'auto' or from 0 to 1, not {power!r}")
-        self._check_options(engine)
-        require_seed(self.seed)
-        for name in ("center", "scale", "progress"):
-            value = getattr(self, name)
-            is_known = isinstance(value, bool | np.bool) or value is None
-            if not is_known and not (name == "progress" and callable(value)):
-                raise AdjoinError(f"{name} must be True, False or None, not {value!r}")
-        if self.initial is not None and not isinstance(self.initial, str | Structure):
-            raise AdjoinError(
-                f"initial must be an equation's right-hand side, not {self.initial!r}"
-            )
-
-    def _check_options(self, engine: type[Engine]) -> None:
-        """Refuse arguments that only other engines know."""
-        for other in map(find_engine, ENGINES):
-            for name in other.options:
-                is_default = getattr(self, name) == self._parameters()[name]
-                if name in engine.options or is_default:
-                    continue
-                if name == "likelihood_power":
-                    raise AdjoinError(
-                        f"objective='{engine.name}' has no likelihood to be raised to a power;"
-                        " leave likelihood_power at 1, and set a wider tolerance to be less sure:"
-                        " ladder={'tolerance': …}"
-                    )
-                raise AdjoinError(
-                    f"{name} is for objective='{other.name}'; the objective is '{engine.name}'"
-                )
-
-    def _check_held_out(self, held_out: Any, data: Dataset, grammar: Grammar) -> None:
-        if held_out is None:
-            return
-        if not isinstance(held_out, Dataset):
-            raise AdjoinError("held_out must be a Dataset, as adjoin.read_data gives")
-        if held_out.names.ordered[:-1] != data.names.ordered[:-1]:
-            raise AdjoinError(
-                f"the held-out data have the signals {', '.join(held_out.names.ordered[:-1])}, but"
-                f" the fitted ones {', '.join(data.names.ordered[:-1])}"
-            )
-        try:
-            held_out.require_window(grammar.alphabet.max_lag)
-        except AdjoinError as error:
-            raise AdjoinError(f"the validation part: {error}") from None
 
     def _dataset(self, u: Any, y: Any) -> Dataset:
         names = self.grammar.names if isinstance(self.grammar, Grammar) else None

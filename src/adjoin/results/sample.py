@@ -23,7 +23,7 @@ from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.equation import term_text
 from adjoin.grammar.terms import exponents
 from adjoin.inference.objective import Objective
-from adjoin.inference.prior import STANDARD
+from adjoin.inference.prior import STANDARD, Prior
 from adjoin.inference.settings import RunSettings
 from adjoin.inference.traces import ChainTrace
 from adjoin.model import Model
@@ -104,6 +104,11 @@ class Sample:
     def held_out(self) -> Dataset | None:
         """What was kept back to choose a chain by and to be scored on."""
         return self.run.held_out
+
+    @property
+    def prior(self) -> Prior:
+        """The prior it was made with."""
+        return self.settings.prior
 
     @property
     def power(self) -> float:

@@ -1,0 +1,92 @@
+"""The arguments of an `Identifier`: what means nothing is refused before anything is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from adjoin.checks import is_real, require_count, require_seed
+from adjoin.data.dataset import Dataset
+from adjoin.errors import AdjoinError
+from adjoin.grammar import Structure
+from adjoin.inference.engine import Engine
+from adjoin.inference.engines import ENGINES, find_engine
+from adjoin.inference.settings import JOINT, RESIDUAL
+
+
+def check_arguments(
+    given: Mapping[str, Any], default: Mapping[str, Any], engine: type[Engine]
+) -> None:
+    """Refuse settings that mean nothing, and those that only other engines know.
+
+    Parameters
+    ----------
+    given, default : mapping
+        The arguments by name, and what each is if it is not given.
+    engine : type of Engine
+        The engine of the objective.
+    """
+    if given["initial_mode"] not in (JOINT, RESIDUAL):
+        raise AdjoinError(
+            f"initial_mode={given['initial_mode']!r} is unknown; use '{JOINT}' or '{RESIDUAL}'"
+        )
+    if given["checkpoint"] is not None:
+        raise AdjoinError("checkpoints are not available yet; use checkpoint=None")
+    for name in ("samples", "thin", "chains", "memory_mb"):
+        require_count(name, given[name])
+    samples, thin = given["samples"], given["thin"]
+    if samples < thin:
+        raise AdjoinError(f"thin={thin} keeps none of {samples} samples; thin less")
+    if given["n_jobs"] is not None and given["n_jobs"] != -1:
+        require_count("n_jobs", given["n_jobs"])
+    burn_in, power, initial = given["burn_in"], given["likelihood_power"], given["initial"]
+    if not (is_real(burn_in) and 0.0 <= burn_in < 1.0):
+        raise AdjoinError(f"burn_in must be a share from 0 to below 1, not {burn_in!r}")
+    if power != "auto" and not (is_real(power) and 0.0 <= float(power) <= 1.0):
+        raise AdjoinError(f"likelihood_power must be 'auto' or from 0 to 1, not {power!r}")
+    _check_options(given, default, engine)
+    require_seed(given["seed"])
+    for name in ("center", "scale", "progress"):
+        is_known = isinstance(given[name], bool | np.bool) or given[name] is None
+        if not is_known and not (name == "progress" and callable(given[name])):
+            raise AdjoinError(f"{name} must be True, False or None, not {given[name]!r}")
+    if initial is not None and not isinstance(initial, str | Structure):
+        raise AdjoinError(f"initial must be an equation's right-hand side, not {initial!r}")
+
+
+def _check_options(
+    given: Mapping[str, Any], default: Mapping[str, Any], engine: type[Engine]
+) -> None:
+    """Refuse arguments that only other engines know."""
+    for other in map(find_engine, ENGINES):
+        for name in other.options:
+            if name in engine.options or given[name] == default[name]:
+                continue
+            if name == "likelihood_power":
+                raise AdjoinError(
+                    f"objective='{engine.name}' has no likelihood to be raised to a power; leave"
+                    " likelihood_power at 1, and set a wider tolerance to be less sure:"
+                    " ladder={'tolerance': …}"
+                )
+            raise AdjoinError(
+                f"{name} is for objective='{other.name}'; the objective is '{engine.name}'"
+            )
+
+
+def check_held_out(held_out: Any, data: Dataset, max_lag: int) -> None:
+    """Refuse held-out data that could not be scored."""
+    if held_out is None:
+        return
+    if not isinstance(held_out, Dataset):
+        raise AdjoinError("held_out must be a Dataset, as adjoin.read_data gives")
+    if held_out.names.ordered[:-1] != data.names.ordered[:-1]:
+        raise AdjoinError(
+            f"the held-out data have the signals {', '.join(held_out.names.ordered[:-1])}, but the"
+            f" fitted ones {', '.join(data.names.ordered[:-1])}"
+        )
+    try:
+        held_out.require_window(max_lag)
+    except AdjoinError as error:
+        raise AdjoinError(f"the validation part: {error}") from None
