@@ -11,6 +11,7 @@ import pytest
 import adjoin
 from adjoin import AdjoinError, Identifier, Ladder, Model, scores
 from adjoin.arrays import Float1D
+from adjoin.inference.objective import ABC
 from adjoin.posterior import Posterior
 
 SMALL = {
@@ -63,7 +64,7 @@ def test_free_runs_find_a_system_behind_sensor_noise_that_one_step_fits_miss() -
 def test_the_small_system_is_found(posterior: Posterior) -> None:
     assert str(posterior.structure(0)) == "u(k-1) + y(k-1)"
     assert posterior.map_model.theta == pytest.approx((0.8, 0.5), abs=0.02)
-    assert posterior.is_free_run
+    assert posterior.objective == ABC
     assert len(posterior) == 2 * 375  # half anneals, half of the rest is burn-in
 
 

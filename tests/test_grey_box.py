@@ -61,7 +61,7 @@ def drag_law(u: list[np.ndarray], y: list[np.ndarray], max_lag: int) -> np.ndarr
 def test_the_white_box_is_in_every_draw_and_model_bit_for_bit(posterior: Posterior) -> None:
     white = posterior.white_box
     assert white is not None
-    assert posterior.is_residual
+    assert posterior.settings.is_residual
     assert str(white.structure) == DRAG
     terms = posterior.terms.set_index("term")
     for term, theta in white.coefficients.items():
@@ -103,7 +103,7 @@ def test_learned_together_nothing_is_kept(objective: str) -> None:
     """And the estimates are those of the system, which a white box fitted alone does not give."""
     u, y = wave()
     posterior = grey(objective, initial_mode="joint").fit(u, y).posterior_
-    assert not posterior.is_residual
+    assert not posterior.settings.is_residual
     terms, white = posterior.terms.set_index("term"), posterior.white_box
     assert white is not None  # to compare with
     for term, theta in zip(white.structure, (2.0, 0.7), strict=True):
@@ -116,7 +116,7 @@ def test_learned_together_nothing_is_kept(objective: str) -> None:
 def test_without_fixed_terms_there_is_no_white_box() -> None:
     posterior = quick().fit(*simulated()).posterior_
     assert posterior.white_box is None
-    assert not posterior.is_residual
+    assert not posterior.settings.is_residual
 
 
 def test_the_tolerance_counts_the_coefficients_that_were_learned() -> None:
@@ -198,7 +198,7 @@ def test_a_fixed_term_may_read_what_the_grammar_has_not() -> None:
 def test_saved_and_loaded_it_is_the_same(posterior: Posterior, tmp_path: Path) -> None:
     posterior.save(tmp_path / "run.nc")
     again = adjoin.load(tmp_path / "run.nc")
-    assert again.is_residual
+    assert again.settings.is_residual
     assert again.settings["initial_mode"] == "residual"
     assert again.white_box == posterior.white_box
     assert again.map_model == posterior.map_model
@@ -206,7 +206,7 @@ def test_saved_and_loaded_it_is_the_same(posterior: Posterior, tmp_path: Path) -
     assert again.model(last) == posterior.model(last)
     np.testing.assert_array_equal(again.log_posterior, posterior.log_posterior)
     assert again.chain(1).map_model == posterior.chain(1).map_model
-    assert again.chain(1).is_residual
+    assert again.chain(1).settings.is_residual
 
 
 def test_the_verdict_and_the_tables_cope_with_coefficients_without_spread(

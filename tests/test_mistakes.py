@@ -20,9 +20,9 @@ Z = 4.5  # two-sided; false alarm 7e-6 a comparison
     [
         (
             {"objective": "output-error"},
-            "objective='output-error' is not available yet; use 'osa' or",
+            "objective='output-error' is not available yet; use 'prediction' or",
         ),
-        ({"objective": "least squares"}, "objective='least squares' is unknown; use 'osa'"),
+        ({"objective": "least squares"}, "objective='least squares' is unknown; use 'prediction'"),
         ({"initial_mode": "residual"}, "initial_mode='residual' needs terms to fit first"),
         ({"initial_mode": 3}, "initial_mode=3 is unknown"),
         ({"checkpoint": "run.npz"}, "checkpoint"),

@@ -22,6 +22,7 @@ from adjoin.data.scaling import Scaling
 from adjoin.errors import DivergenceWarning
 from adjoin.exchange import arviz_data
 from adjoin.exchange.arviz_data import import_arviz, to_arviz
+from adjoin.inference.objective import ABC
 from adjoin.inference.traces import ChainTrace, LadderTrace
 
 
@@ -70,7 +71,7 @@ def many_sided_free_run() -> Posterior:
     found = many_sided()
     first, second = map(with_ladder, found.traces)
     second.theta[second.offset[0]] = 1e60  # of u(k)^2*y(k-3)
-    return replace(found, traces=(first, second))
+    return replace(found, traces=(first, second)).with_settings(objective=ABC)
 
 
 def model_of(posterior: Posterior, draw: Any) -> Model:

@@ -343,7 +343,7 @@ def test_a_run_that_has_lost_its_ladders_is_refused(
             del file[f"chain_{number}/ladder"]
 
     rewrite(free_run_content, change, tmp_path / "run.nc")
-    with pytest.raises(AdjoinError, match="must have the objective 'abc' if all chains have"):
+    with pytest.raises(AdjoinError, match="must have the objective 'abc' only where all"):
         read_run(tmp_path / "run.nc")
 
 

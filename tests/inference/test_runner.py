@@ -47,6 +47,7 @@ class Chain:
     acceptance: float = 0.25
     blocks: list[int] = field(default_factory=list)
     thread: str = ""
+    is_prepared: bool = True
 
     def advance(self, n_samples: int) -> None:
         self.thread = threading.current_thread().name
@@ -87,7 +88,7 @@ def test_every_chain_runs_to_its_end() -> None:
     engine = Engine()
     run = run_chains(engine, 3, 12_345, seed_of())
     assert run.is_complete
-    assert [trace.n_samples for trace in run.traces] == [12_345] * 3
+    assert [trace.n_samples for trace in run.traces.values()] == [12_345] * 3
     assert all(sum(chain.blocks) == 12_345 for chain in engine.chains)
     assert run.seconds > 0
 
@@ -95,7 +96,7 @@ def test_every_chain_runs_to_its_end() -> None:
 def test_each_chain_has_a_seed_of_its_own_whatever_the_workers() -> None:
     def values(n_jobs: int | None, n_chains: int = 4, seed: int = 7) -> list[float]:
         run = run_chains(Engine(), n_chains, 10, seed_of(seed), n_jobs)
-        return [trace.noise[0] for trace in run.traces]
+        return [trace.noise[0] for trace in run.traces.values()]
 
     assert len(set(values(1))) == 4
     assert values(1) == values(4) == values(None) == values(-1)
@@ -174,7 +175,7 @@ def test_an_interrupted_run_gives_what_there_is() -> None:
 
     run = run_chains(Engine(seconds=0.05), 4, ENDLESS, seed_of(), 2, observe)
     assert not run.is_complete
-    counts = [trace.n_samples for trace in run.traces]
+    counts = [trace.n_samples for trace in run.traces.values()]
     assert min(counts[:2]) >= 200
     assert counts[2:] == [0, 0]
     assert not [thread for thread in threading.enumerate() if "adjoin" in thread.name]

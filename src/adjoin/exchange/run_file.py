@@ -155,8 +155,8 @@ def _read_root(root: StoredGroup) -> SavedRun:
     if {trace.ladder is not None for trace in traces} != {settings.objective.ladder is not None}:
         raise root.fault(
             "settings",
-            f"have the objective '{settings.objective.name}', whose chains have a ladder if others"
-            " have none",
+            f"must have the objective '{settings.objective.name}' only where"
+            f" {'all' if settings.objective.ladder else 'none'} of the chains have a ladder",
         )
     scaling = _read_scaling(root.child("scaling"), signals)
     run = Run(

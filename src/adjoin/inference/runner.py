@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_EXCEPTION, Executor, Future, ThreadPoolExecutor, wait
 from typing import NamedTuple
 
@@ -112,7 +112,7 @@ def run_chains(
     """
     begin = time.perf_counter()
     children = enumerate(seed.spawn(n_chains))
-    tasks = [Task(engine, number, child, n_samples) for number, child in children]
+    tasks = (Task(engine, number, child, n_samples) for number, child in children)
     if executor is not None:
         traces, is_complete = _run_elsewhere(executor, tasks)
     else:
@@ -123,7 +123,7 @@ def run_chains(
 
 
 def _run_in_threads(
-    tasks: list[Task], n_at_a_time: int, observer: Observer | None
+    tasks: Iterable[Task], n_at_a_time: int, observer: Observer | None
 ) -> tuple[dict[int, ChainTrace], bool]:
     stop = threading.Event()
     with ThreadPoolExecutor(n_at_a_time, "adjoin-chain") as pool:
@@ -139,7 +139,7 @@ def _run_in_threads(
         return {i: future.result() for i, future in enumerate(futures)}, not stop.is_set()
 
 
-def _run_elsewhere(executor: Executor, tasks: list[Task]) -> tuple[dict[int, ChainTrace], bool]:
+def _run_elsewhere(executor: Executor, tasks: Iterable[Task]) -> tuple[dict[int, ChainTrace], bool]:
     futures = [executor.submit(run_chain, task) for task in tasks]
     try:
         _wait(futures)

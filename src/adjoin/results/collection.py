@@ -55,12 +55,12 @@ class Collection(Sample):
         with a distance of the user's own, the nearest draw.
         """
         number = self.number_of(structure)
-        if number not in self._models:
-            self._models[number] = self._mode_of(number)
-        return self._models[number]
+        if number not in self._modes:
+            self._modes[number] = self._mode_of(number)
+        return self._modes[number]
 
     @cached_property
-    def _models(self) -> dict[int, Model]:
+    def _modes(self) -> dict[int, Model]:
         """Those that were asked for, by the number of their structure."""
         return {}
 
@@ -109,9 +109,9 @@ class Collection(Sample):
         """Models drawn at random from the posterior: structure, coefficients and noise together."""
         require_count("n", n)
         chosen = make_generator(seed).integers(len(self), size=int(n))
-        return list(self._models_of(chosen))
+        return list(self._models(chosen))
 
-    def _models_of(self, chosen: Sequence[int] | Int1D) -> Iterator[Model]:
+    def _models(self, chosen: Sequence[int] | Int1D) -> Iterator[Model]:
         draws, catalogue = self.draws, self._catalogue[0]
         structures = {s: self.encoding.structure(catalogue[s]) for s in draws.structure[chosen]}
         for i in chosen:

@@ -111,6 +111,11 @@ class Sample:
         return self.settings.prior
 
     @property
+    def burn_in(self) -> float:
+        """The share of every chain that is left out."""
+        return self.settings.burn_in
+
+    @property
     def power(self) -> float:
         """The power w to which the likelihood was raised."""
         return self.settings.likelihood_power
