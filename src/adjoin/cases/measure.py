@@ -17,7 +17,7 @@ DIVERGES = "diverges"
 
 @dataclass(frozen=True)
 class Measure:
-    """One kind of error, ours and the paper's, and what it is called where.
+    """One kind of error, ours and the paper's, and what it is called where; default: NMSE.
 
     Parameters
     ----------
@@ -35,13 +35,13 @@ class Measure:
         In CSV files and JSON, with the unit.
     """
 
-    of: Callable[[Score], float | None]
-    printed: Callable[[Scores], float | None]
-    style: str
-    card: str
-    axis: str
-    column: str
-    key: str
+    of: Callable[[Score], float | None] = attrgetter("nmse")
+    printed: Callable[[Scores], float | None] = attrgetter("selected_map")
+    style: str = "{:.3g} %"
+    card: str = "test NMSE"
+    axis: str = "NMSE on the test set (%)"
+    column: str = "NMSE (%)"
+    key: str = "nmse_percent"
 
     def text(self, score: Score) -> str:
         """Our error with its unit, or that there is none."""
@@ -49,12 +49,4 @@ class Measure:
         return DIVERGES if error is None else self.style.format(error)
 
 
-NMSE = Measure(
-    of=attrgetter("nmse"),
-    printed=attrgetter("selected_map"),
-    style="{:.3g} %",
-    card="test NMSE",
-    axis="NMSE on the test set (%)",
-    column="NMSE (%)",
-    key="nmse_percent",
-)
+NMSE = Measure()

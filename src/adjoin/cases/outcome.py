@@ -134,6 +134,8 @@ class Row:
 class Study:
     """A case that was run.
 
+    Rows of the two protocols are kept apart: their scores cannot be compared.
+
     Parameters
     ----------
     plan : Plan
@@ -145,7 +147,6 @@ class Study:
     official : Benchmark or None
         The data under the official split, where there is one.
     official_rows : tuple of Row
-        Never to be mixed with the others.
     seconds : float
         Of it all.
     is_complete : bool
