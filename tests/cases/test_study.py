@@ -17,7 +17,6 @@ from adjoin.cases.case import Case, find_case
 from adjoin.cases.outcome import Row
 from adjoin.cases.outputs import study_files
 from adjoin.cases.records import describe
-from adjoin.cases.scoring import Score
 from adjoin.cases.setups import Plan
 from adjoin.cases.study import run_study
 from adjoin.cases.tables import sheets
@@ -140,16 +139,6 @@ def test_watchers_hear_of_every_setup_from_its_start_to_its_row() -> None:
     assert first[0].share == 0.0
     assert all(a.share <= b.share for a, b in pairwise(first))
     assert max(step.share for step in first[:-1]) == 1.0
-
-
-def test_the_best_setup_is_chosen_by_validation_whatever_the_test_says() -> None:
-    first, second = academic_study().rows
-    worse = {"test": dict.fromkeys(first.scores["test"], Score(99.0, 9.0))}
-    rows = (replace(first, validation=1.0), replace(second, validation=0.5, scores=worse))
-    found = replace(academic_study(), rows=rows)
-    assert found.best() is rows[1]
-    assert found.best("abc") is None
-    assert replace(found, rows=(rows[0], replace(rows[1], error="no"))).best() is rows[0]
 
 
 def test_what_the_documentation_shows_is_what_comes_out() -> None:
