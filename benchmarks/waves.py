@@ -12,9 +12,10 @@ import time
 
 import numpy as np
 
-from adjoin.cases.setups import OBJECTIVES, WAVES, Plan
+from adjoin.cases.outcome import best_by_validation
+from adjoin.cases.setups import OBJECTIVES, Plan
 from adjoin.cases.study import run_study
-from adjoin.cases.tables import relative_to_white_box
+from adjoin.cases.waves import CASE, METHODS
 
 N_SEEDS, ENOUGH = 10, 0.15
 TERM_RATES = {"osa": (1.0, 5.0, 20.0), "abc": (5.0,)}
@@ -27,21 +28,21 @@ def main() -> None:
         rates = TERM_RATES[objective]
         chosen = ", ".join(f"{rate:g}" for rate in rates)
         print(f"{OBJECTIVES[objective]}, λ_t of {chosen}: NMSE against the white box's")
-        heads = "".join(f"{f'method {number}':>10}" for number in (1, 2, 3))
+        heads = "".join(f"{f'method {number}':>10}" for number in METHODS)
         print(f"{'seed':>4}{'white box':>11}{heads}{'s':>6}")
         gains = []
         for seed in range(N_SEEDS):
             begin = time.perf_counter()
-            study = run_study(Plan(WAVES, (objective,), rates, seed=seed))
+            study = run_study(Plan(CASE.name, (objective,), rates, seed=seed))
             assert study.white_box is not None
-            found = []
-            for number in (1, 2, 3):
-                rows = [r for r in study.rows if r.setup.number == number and not r.error]
-                best = min(rows, key=lambda row: row.validation)
-                change = relative_to_white_box(study, best)
-                found.append(np.inf if change is None else change)
-            gains.append(found)
-            cells = "".join(f"{100 * change:+9.1f}%" for change in found)
+            changes = []
+            for number in METHODS:
+                best = best_by_validation(r for r in study.usable() if r.setup.number == number)
+                assert best is not None
+                change = study.relative_to_white_box(best)
+                changes.append(np.inf if change is None else change)
+            gains.append(changes)
+            cells = "".join(f"{100 * change:+9.1f}%" for change in changes)
             spent = time.perf_counter() - begin
             print(f"{seed:4}{study.white_box[1].nmse:10.2f}%{cells}{spent:6.0f}", flush=True)
         n_enough = np.sum(np.array(gains) <= -ENOUGH, axis=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from adjoin.report.case_markdown import make_case_markdown
-from adjoin.report.case_page import CasePage, Drawing, Finding, Section
+from adjoin.report.case_parts import CasePage, Drawing, Finding, Section
 from adjoin.report.sheet import Column, Sheet
 
 

@@ -11,17 +11,16 @@ import time
 
 import numpy as np
 
-from adjoin.cases.setups import ABC, ACADEMIC, OBJECTIVES, SILVERBOX, WAVES, Plan, Setup
+from adjoin.cases.case import case_of
+from adjoin.cases.setups import OBJECTIVES, Plan, Setup
 from adjoin.datasets import SILVERBOX_EQUATION
-from adjoin.inference.engines.abc import AbcEngine
-from adjoin.inference.engines.prediction import PredictionEngine
+from adjoin.inference.engines import find_engine
 from adjoin.kernels._jit import is_compiled
 from adjoin.model import Model
 from adjoin.threads import n_workers
 
 _N_TIMED = 100_000  # samples of the timed free run: a few milliseconds
 _REFERENCE_SECONDS = 0.0058  # it took on the machine where setups were measured
-_SCORING = {ACADEMIC: 0.3, SILVERBOX: 2.0, WAVES: 0.8}  # seconds per setup there
 _COMPILING = 60.0  # seconds, once per machine
 
 
@@ -41,19 +40,21 @@ def machine_factor() -> float:
 def setup_seconds(plan: Plan, setup: Setup, factor: float) -> float:
     """What one setup takes, from its fit to its scores."""
     rounds = math.ceil(plan.n_chains / n_workers(plan.n_jobs, plan.n_chains))
-    return factor * (rounds * setup.seconds + _SCORING[plan.case])
+    return factor * (rounds * setup.seconds + case_of(plan).scoring_seconds)
 
 
 def estimate(plan: Plan, factor: float) -> dict[str, float]:
     """Seconds by objective, compilation included where it has not been done."""
-    found = {}
+    seconds = {}
     for objective in plan.objectives:
-        kernel = AbcEngine.kernel if objective == ABC else PredictionEngine.kernel
-        setups = [s for s in plan.setups + plan.official_setups if s.objective == objective]
-        found[objective] = sum(setup_seconds(plan, setup, factor) for setup in setups)
+        kernel = find_engine(objective).kernel
+        setups = [s for s in case_of(plan).all_setups(plan) if s.objective == objective]
+        if not setups:
+            continue
+        seconds[objective] = sum(setup_seconds(plan, setup, factor) for setup in setups)
         if not is_compiled(kernel):
-            found[objective] += factor * _COMPILING
-    return found
+            seconds[objective] += factor * _COMPILING
+    return seconds
 
 
 def in_words(seconds: dict[str, float]) -> str:

@@ -9,28 +9,27 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from adjoin.cases import published
-from adjoin.cases.published import Scores
-from adjoin.cases.setups import ACADEMIC, SILVERBOX
-from adjoin.cases.study import Row, Study
-from adjoin.cases.tables import PREDICTORS, TABLE_RATE, printed, results
+from adjoin.cases.case import case_of
+from adjoin.cases.outcome import Row, Study
+from adjoin.cases.scoring import PREDICTORS
+from adjoin.cases.setups import ABC, OSA
+from adjoin.cases.tables import reached
 from adjoin.inference.prior import Prior
 from adjoin.version import __version__
 
 
 def score_records(study: Study, rows: Iterable[Row]) -> list[dict[str, Any]]:
     """A record per setup and test set, all values plain."""
-    found = []
+    case = case_of(study.plan)
+    records = []
     for row in rows:
-        is_own = row in study.rows
-        benchmark = study.benchmark if is_own else study.official
+        benchmark = study.official if row.setup.is_official else study.benchmark
         assert benchmark is not None
-        theirs = printed(study, row.setup) if is_own else Scores()
+        theirs = case.printed(row.setup)
         for i, test in enumerate(benchmark.tests):
             record = {**_describe_setup(row), "protocol": benchmark.protocol, "test": test}
-            for predictor in PREDICTORS:
-                name = predictor.replace(" ", "_")
-                score = (row.scores or {}).get(test, {}).get(predictor)
+            for name in PREDICTORS:
+                score = (row.scores or {}).get(test, {}).get(name)
                 record[f"{name}_nmse_percent"] = score.nmse if score else None
                 record[f"{name}_rmse"] = score.rmse if score else None
                 record[f"paper_{name}_nmse_percent"] = getattr(theirs, name) if i == 0 else None
@@ -54,8 +53,8 @@ def score_records(study: Study, rows: Iterable[Row]) -> list[dict[str, Any]]:
                 "equation": row.equation,
                 "error": row.error,
             }
-            found.append({name: _plain(value) for name, value in record.items()})
-    return found
+            records.append({name: _plain(value) for name, value in record.items()})
+    return records
 
 
 def _describe_setup(row: Row) -> dict[str, Any]:
@@ -66,8 +65,8 @@ def _describe_setup(row: Row) -> dict[str, Any]:
         "objective": setup.objective,
         "expected_terms": setup.expected_terms,
         "prior": f"Prior({prior.changes})" if isinstance(prior, Prior) else prior,
-        "rule": setup.rule if setup.objective == "abc" else None,
-        "likelihood_power": row.power if setup.objective == "osa" else None,
+        "rule": setup.rule if setup.objective == ABC else None,
+        "likelihood_power": row.power if setup.objective == OSA else None,
         "initial_mode": setup.initial_mode,
         "samples": setup.samples,
         "n_train": setup.n_train,
@@ -78,38 +77,43 @@ def _describe_setup(row: Row) -> dict[str, Any]:
 
 def parameter_records(study: Study) -> list[dict[str, Any]]:
     """A record per setup and coefficient."""
-    found = []
-    for row in study.every_row:
-        for own in row.parameters:
-            theirs = None
-            if study.plan.case == ACADEMIC and row.setup.expected_terms == TABLE_RATE:
-                theirs = published.ACADEMIC_PARAMETERS.get((row.setup.objective, own.term))
+    printed = case_of(study.plan).parameters
+    records = []
+    for row in study.all_rows:
+        setup = row.setup
+        for parameter in row.parameters:
+            theirs = printed.get((setup.objective, setup.expected_terms, parameter.term))
             record = {
-                "method": row.setup.method,
-                "objective": row.setup.objective,
-                "expected_terms": row.setup.expected_terms,
-                "protocol": "paper" if row in study.rows else "official",
-                "term": own.term,
-                "mean": own.mean,
-                "sd": own.sd,
-                "q025": own.low,
-                "q975": own.high,
-                "truth": own.truth,
-                "holds_truth": own.is_inside,
+                "method": setup.method,
+                "objective": setup.objective,
+                "expected_terms": setup.expected_terms,
+                "protocol": "official" if setup.is_official else "paper",
+                "term": parameter.term,
+                "mean": parameter.mean,
+                "sd": parameter.sd,
+                "q025": parameter.low,
+                "q975": parameter.high,
+                "truth": parameter.truth,
+                "holds_truth": parameter.is_inside,
                 "paper_mean": theirs.mean if theirs else None,
                 "paper_q025": theirs.low if theirs else None,
                 "paper_q975": theirs.high if theirs else None,
             }
-            found.append({name: _plain(value) for name, value in record.items()})
-    return found
+            records.append({name: _plain(value) for name, value in record.items()})
+    return records
 
 
 def literature_records(study: Study) -> list[dict[str, Any]]:
     """A record per published result, ours among them."""
-    unit = "rmse_mv" if study.plan.case == SILVERBOX else "nmse_percent"
+    unit = case_of(study.plan).measure.key
     return [
-        {"method": result.method, "whose": whose, "data": where, unit: _plain(result.value)}
-        for whose, where, result in results(study)
+        {
+            "method": result.method,
+            "whose": "ours" if is_ours else "theirs",
+            "data": data,
+            unit: _plain(result.value),
+        }
+        for is_ours, data, result in reached(study)
     ]
 
 
@@ -119,12 +123,12 @@ def _plain(value: Any) -> Any:
 
 def describe(study: Study) -> dict[str, Any]:
     """The JSON object of ``adjoin case``."""
-    plan, best = study.plan, study.best()
+    plan, best, case = study.plan, study.best(), case_of(study.plan)
     white = None
     if study.white_box is not None:
         model, score = study.white_box
         white = {"equation": model.equation, "nmse_percent": score.nmse, "rmse": score.rmse}
-        white["paper_nmse_percent"] = published.WHITE_BOX
+        white["paper_nmse_percent"] = case.white_box_nmse
     return {
         "case": plan.case,
         "data": study.benchmark.train.label,
@@ -136,14 +140,14 @@ def describe(study: Study) -> dict[str, Any]:
         "white_box": white,
         "best_by_validation": None if best is None else best.setup.label,
         "failed": {row.setup.label: row.error for row in study.failed},
-        "notes": {row.setup.label: list(row.notes) for row in study.every_row if row.notes},
+        "notes": {row.setup.label: list(row.notes) for row in study.all_rows if row.notes},
         "settings": {
             "objectives": list(plan.objectives),
             "expected_terms": list(plan.term_rates),
             "chains": plan.n_chains,
             "seed": plan.seed,
             "is_quick": plan.is_quick,
-            "shortened": list(plan.shortened),
+            "shortened": list(case.shortened(plan)),
             "data": None if plan.data is None else str(plan.data),
         },
         "timing": {"total_s": study.seconds},

@@ -1,4 +1,4 @@
-"""``adjoin case``: the paper's three case studies, run again with one command."""
+"""``adjoin case``: the paper's case studies, run again with one command."""
 
 from __future__ import annotations
 
@@ -11,17 +11,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adjoin.cases.registry import CASES
 from adjoin.cli.output import JsonOption, console, print_json, say
 from adjoin.errors import AdjoinError
 
 if TYPE_CHECKING:
+    from adjoin.cases.outcome import Study
     from adjoin.cases.setups import Plan
-    from adjoin.cases.study import Step, Study, Watcher
-    from adjoin.report.case_page import Finding
+    from adjoin.cases.study import Step, Watcher
+    from adjoin.report.case_parts import Finding
+
+*_OTHERS, _LAST = CASES
+_NAMES = f"{', '.join(_OTHERS)} or {_LAST}."
 
 
 def case(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="academic, silverbox or waves.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help=_NAMES)],
     objective: Annotated[
         str, typer.Option(help="osa (one step ahead), abc (free run), or osa,abc.")
     ] = "osa,abc",
@@ -60,12 +65,13 @@ def case(
         _require_folder(out)
     with console(stderr=True).status("reading the data …"):
         from adjoin.cases import estimate
+        from adjoin.cases.case import case_of
         from adjoin.cases.setups import Plan
         from adjoin.cases.study import run_study
 
         objectives = tuple(part.strip() for part in objective.split(","))
         plan = Plan(name, objectives, _rates(lambda_t), chains, quick, seed, jobs, data)
-        plan.benchmark()  # what cannot be read is refused before anything is promised
+        case_of(plan).benchmark(plan)  # what cannot be read is refused before anything is promised
         factor = estimate.machine_factor()
         expected = estimate.estimate(plan, factor)
     _announce(plan, estimate.in_words(expected))
@@ -97,18 +103,22 @@ def _require_folder(folder: Path) -> None:
 
 
 def _announce(plan: Plan, words: str) -> None:
-    setups = plan.setups + plan.official_setups
-    say(f"case {plan.case}: {len(setups)} setups × {plan.n_chains} chains; expected {words}")
-    for line in plan.shortened:
+    from adjoin.cases.case import case_of
+
+    asked = case_of(plan)
+    n_setups = len(asked.all_setups(plan))
+    say(f"case {plan.case}: {n_setups} setups × {plan.n_chains} chains; expected {words}")
+    for line in asked.shortened(plan):
         say(f"quick: {line}")
 
 
 @contextmanager
 def _watching(plan: Plan, factor: float) -> Iterator[Watcher]:
     """One bar for it all on a terminal, a line per setup elsewhere."""
+    from adjoin.cases.case import case_of
     from adjoin.cases.estimate import setup_seconds
 
-    setups = plan.setups + plan.official_setups
+    setups = case_of(plan).all_setups(plan)
     weight = [setup_seconds(plan, setup, factor) for setup in setups]
     if not sys.stderr.isatty():
         yield _lines(len(setups))
@@ -141,7 +151,7 @@ def _watching(plan: Plan, factor: float) -> Iterator[Watcher]:
 
 
 def _lines(n_setups: int) -> Watcher:
-    from adjoin.cases.tables import duration
+    from adjoin.cases.table_parts import duration
 
     def watch(step: Step) -> None:
         if step.row is not None:
@@ -173,7 +183,7 @@ def _finish(study: Study, out: Path | None, expected: dict[str, float], as_json:
                 written = {file: str(out / file) for file in files}
             except AdjoinError as error:
                 refused = error
-    for row in study.every_row:
+    for row in study.all_rows:
         for note in row.notes:
             say(f"note: {row.setup.label}: {note}")
     if as_json:
@@ -188,17 +198,17 @@ def _finish(study: Study, out: Path | None, expected: dict[str, float], as_json:
         say(f"wrote {out / 'index.html'} and {len(written) - 1} more files")
 
 
-def _print(study: Study, found: list[Finding], warned: list[str]) -> None:
+def _print(study: Study, findings: list[Finding], warnings: list[str]) -> None:
     from rich.markup import escape
 
+    from adjoin.cases.case import case_of
     from adjoin.cases.tables import sheets
-    from adjoin.cases.words import title_of
     from adjoin.report.sheet import print_sheet
 
     screen = console()
-    screen.rule(f"[bold]{title_of(study.plan)}")
+    screen.rule(f"[bold]{case_of(study.plan).title_of(study.plan)}")
     screen.print(f"[dim]{escape(study.benchmark.protocol)}[/dim]\n")
-    for text in warned:
+    for text in warnings:
         screen.print(f"[yellow]![/yellow] {escape(text)}\n", soft_wrap=False)
     for sheet in sheets(study):
         if sheet.is_long:
@@ -208,7 +218,7 @@ def _print(study: Study, found: list[Finding], warned: list[str]) -> None:
         else:
             print_sheet(screen, sheet)
     shade = {"good": "green", "caution": "yellow", "poor": "red"}
-    for finding in found:
+    for finding in findings:
         screen.print(f"[{shade[finding.level]}]●[/] [bold]{escape(finding.short)}[/bold]")
         if finding.reason:
             screen.print(f"  [dim]{escape(finding.reason)}[/dim]", soft_wrap=False)

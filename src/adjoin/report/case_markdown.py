@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from adjoin.report.case_page import CasePage, Section
+from adjoin.report.case_parts import CasePage, Section
 from adjoin.report.sheet import Sheet
 
 _MARKS = {"good": "✔", "caution": "▲", "poor": "✘"}
