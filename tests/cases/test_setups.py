@@ -8,13 +8,16 @@ from adjoin import AdjoinError, Prior
 from adjoin.cases.case import find_case
 from adjoin.cases.registry import CASES
 from adjoin.cases.setups import Plan
+from adjoin.inference.arguments import check_arguments
+from adjoin.inference.engines import find_engine
 
 
 def test_a_setup_hands_every_setting_to_the_identifier() -> None:
     for case in CASES:
         for setup in find_case(case).setups(Plan(case)):
             identifier = setup.identifier("u(k)", 3, 7, n_jobs=1)
-            identifier._check()  # refuses what contradicts itself
+            engine = find_engine(identifier.objective)
+            check_arguments(identifier.get_params(), identifier._parameters(), engine)
             for name in ("objective", "max_lag", "samples", "prior", "expected_terms"):
                 assert getattr(identifier, name) == getattr(setup, name)
             assert (identifier.chains, identifier.seed, identifier.n_jobs) == (3, 7, 1)

@@ -1,7 +1,7 @@
 """Runs that earlier versions saved load, and say what they said then.
 
-``files`` has one run of each kind by the last adjoin that wrote its schema, and beside it what that
-adjoin made of it.
+``files`` has runs by the last adjoin that wrote each schema, and beside each what version 0.1 made of
+it when it was written.
 """
 
 from __future__ import annotations
