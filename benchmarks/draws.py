@@ -21,7 +21,8 @@ import adjoin
 CHAIN = (
     "structures structure theta offset noise coefficient log_lik log_prior move trouble n_samples"
 )
-LADDER = "distance tolerance floor width move guided swap saved reason"
+LADDER = "distance tolerance floor width move guided swap reason"
+FITS = 6  # among what was saved: how many fits were made, which a cache has a say in
 
 
 def _data() -> tuple[np.ndarray, np.ndarray]:
@@ -90,6 +91,7 @@ def _traced(posterior: adjoin.Posterior) -> Any:
         yield from (getattr(trace, name) for name in CHAIN.split())
         if trace.ladder is not None:
             yield from (getattr(trace.ladder, name) for name in LADDER.split())
+            yield np.delete(trace.ladder.saved, FITS)
 
 
 def _made(posterior: adjoin.Posterior) -> Any:

@@ -1,7 +1,7 @@
 """Runs that earlier versions saved load, and say what they said then.
 
-``files`` has runs by the last adjoin that wrote each schema, and beside each what version 0.1 made of
-it when it was written.
+``files`` has runs by the last adjoin that wrote each schema, and beside each what version 0.1 made
+of it.
 """
 
 from __future__ import annotations
