@@ -17,7 +17,7 @@ from adjoin.cases import estimate
 from adjoin.cases.case import Case, case_of, find_case
 from adjoin.cases.outcome import Study
 from adjoin.cases.outputs import study_files, study_page, write_files
-from adjoin.cases.records import describe
+from adjoin.cases.plain_values import describe
 from adjoin.cases.registry import CASES
 from adjoin.cases.setups import OSA, Plan, Size, Variant
 from adjoin.cases.study import run_study

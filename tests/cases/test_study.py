@@ -16,7 +16,7 @@ from adjoin.cases import study as studies
 from adjoin.cases.case import Case, find_case
 from adjoin.cases.outcome import Row
 from adjoin.cases.outputs import study_files
-from adjoin.cases.records import describe
+from adjoin.cases.plain_values import describe
 from adjoin.cases.setups import Plan
 from adjoin.cases.study import run_study
 from adjoin.cases.tables import sheets

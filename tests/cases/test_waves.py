@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.cases.studies import astray, wave_study
 
-from adjoin.cases.records import describe, parameter_records
+from adjoin.cases.plain_values import describe, parameter_records
 from adjoin.cases.setups import Plan
 from adjoin.cases.tables import sheets
 from adjoin.cases.waves import CASE, RECORDS, SCORES, WHITE_BOX

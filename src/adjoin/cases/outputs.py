@@ -15,7 +15,7 @@ import numpy as np
 
 from adjoin.cases.case import case_of
 from adjoin.cases.outcome import Row, Series, Study
-from adjoin.cases.records import describe, literature_records, parameter_records, score_records
+from adjoin.cases.plain_values import describe, literature_records, parameter_records, score_records
 from adjoin.cases.setups import OBJECTIVES
 from adjoin.cases.table_parts import duration
 from adjoin.cases.tables import error_sheets, literature_sheet

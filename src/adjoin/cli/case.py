@@ -171,7 +171,7 @@ def _finish(study: Study, out: Path | None, expected: dict[str, float], as_json:
     written: dict[str, str] = {}
     refused: AdjoinError | None = None
     with console(stderr=True).status("drawing the page …"):
-        from adjoin.cases.records import describe
+        from adjoin.cases.plain_values import describe
         from adjoin.cases.words import findings, warnings_of
 
         if out is not None:

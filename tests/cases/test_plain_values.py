@@ -6,7 +6,7 @@ import json
 
 from tests.cases.studies import academic_study
 
-from adjoin.cases.records import parameter_records, score_records
+from adjoin.cases.plain_values import parameter_records, score_records
 
 
 def test_records_are_plain_and_complete() -> None:
