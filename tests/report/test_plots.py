@@ -40,6 +40,7 @@ from adjoin.report.plots_structure import (
     plot_structures,
 )
 from adjoin.report.series import envelope
+from adjoin.report.svg import to_svg
 from adjoin.results.prediction import Prediction
 
 GRAMMAR = Grammar.narx(max_lag=2, max_degree=2)
@@ -92,7 +93,7 @@ def _rows(ax: Axes) -> list[str]:
 
 
 def _svg(ax: Axes) -> str:
-    return style.to_svg(ax.get_figure())
+    return to_svg(ax.get_figure())
 
 
 # Thinning
@@ -525,8 +526,7 @@ def pictures(found: Posterior) -> dict[str, str]:
     ).get_figure()
     drawn["correlation"] = plot_correlation(_correlation(False)).get_figure()
     return {
-        name: style.to_svg(figure, NASTY, f"plot-{i}")
-        for i, (name, figure) in enumerate(drawn.items())
+        name: to_svg(figure, NASTY, f"plot-{i}") for i, (name, figure) in enumerate(drawn.items())
     }
 
 
@@ -576,7 +576,7 @@ def test_svg_is_the_same_every_time(found: Posterior) -> None:
 
 def test_a_prefix_is_an_id() -> None:
     with pytest.raises(AdjoinError, match="a prefix is letters"):
-        style.to_svg(Figure(), prefix='a"b')
+        to_svg(Figure(), prefix='a"b')
 
 
 def test_colours_are_told_apart_by_their_text() -> None:

@@ -1,21 +1,15 @@
-"""How every picture looks: colours, sizes, the dress of an Axes, and figures as SVG for a page.
+"""How every picture looks: colours, sizes, and the dress of an Axes.
 
-Receives Axes and Figures from the plots; hands a page SVG whose colours are variables of the page,
-so that one picture serves light and dark.
+Receives Axes from the plots and dresses them; the page and the SVG writer take the colours.
 """
 
 from __future__ import annotations
 
-import io
 import math
-import re
 import textwrap
-import warnings
 from collections.abc import Sequence
-from xml.etree import ElementTree
 
 import numpy as np
-from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
@@ -29,6 +23,7 @@ from matplotlib.ticker import (
 )
 
 from adjoin.errors import AdjoinError
+from adjoin.report.layout import GridLayout
 
 INK, MUTED, FAINT, PAPER = "#333333", "#6b7280", "#b8bec6", "#ffffff"
 # After Okabe and Ito, distinguishable with any colour vision, darkened to be read as text on white.
@@ -55,8 +50,6 @@ WIDE, NARROW = 7.5, 3.6  # inches: a page, a phone
 FONT, SMALL = 9.0, 8.0  # points
 _CHARACTER = 0.6  # of the font size: a little more than the mean of DejaVu Sans, the widest in use
 _COLUMNS_PER_INCH = 100
-_SVG = "http://www.w3.org/2000/svg"
-_FAMILY = "'DejaVu Sans', Verdana, sans-serif"
 
 
 def new_axes(width: float, height: float) -> Axes:
@@ -66,7 +59,7 @@ def new_axes(width: float, height: float) -> Axes:
 
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure, laid out so that nothing is cut off."""
-    return Figure(figsize=(width, height), facecolor=PAPER, layout="constrained")
+    return Figure(figsize=(width, height), facecolor=PAPER, layout=GridLayout())
 
 
 def dress(ax: Axes, grid: str = "y") -> Axes:
@@ -74,7 +67,7 @@ def dress(ax: Axes, grid: str = "y") -> Axes:
     ax.set_facecolor("none")
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(FAINT)
-    ax.tick_params(which="both", color=FAINT, labelcolor=INK, labelsize=SMALL, length=3.0)
+    ax.tick_params(color=FAINT, labelcolor=INK, labelsize=SMALL, length=3.0)
     for axis in (ax.xaxis, ax.yaxis):
         axis.label.set(color=INK, fontsize=FONT)
         axis.get_offset_text().set(color=INK, fontsize=SMALL)
@@ -235,68 +228,3 @@ def list_rows(ax: Axes, labels: Sequence[str]) -> None:
     ax.set_ylim(len(labels) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0.0)
     ax.spines["left"].set_visible(False)
-
-
-def to_svg(figure: Figure, title: str = "plot", prefix: str = "plot") -> str:
-    """A figure as SVG to be put into a page, its colours as variables of the page.
-
-    Letters remain text, anchored where they belong, in a family whose first member is the widest:
-    so a reader can search and copy them, and another font does not make them overlap.
-
-    Parameters
-    ----------
-    figure : Figure
-    title : str
-        What it shows, for those who do not see it.
-    prefix : str
-        Goes before every id; another one for every figure of a page.
-    """
-    if not re.fullmatch(r"[A-Za-z][\w-]*", prefix, re.ASCII):
-        raise AdjoinError(f"a prefix is letters, digits, - and _, a letter first, not {prefix!r}")
-    buffer = io.StringIO()
-    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "adjoin"}), warnings.catch_warnings():
-        # A letter that the font here does not have, the reader's browser may well have.
-        warnings.filterwarnings("ignore", message="Glyph .* missing")
-        figure.savefig(buffer, format="svg", metadata=nothing, transparent=True)
-    root = ElementTree.fromstring(buffer.getvalue())
-    for element in root.iter():
-        element.tag = element.tag.rpartition("}")[2]
-        found = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
-        element.attrib = {name: _attribute(name, found[name], prefix) for name in found}
-    for name in ("metadata", "defs"):  # the style sheet in `defs` would be the whole page's
-        for element in [part for part in root.findall(name) if part.find("clipPath") is None]:
-            root.remove(element)
-    heading = ElementTree.Element("title", id=f"{prefix}-title")
-    heading.text = plain(title)
-    root.insert(0, heading)
-    root.attrib = {
-        "xmlns": _SVG,
-        "viewBox": root.attrib["viewBox"],
-        "width": "100%",
-        "role": "img",
-        "aria-labelledby": f"{prefix}-title",
-        # Black is left out by the writer, so what has no colour takes the ink.
-        "style": f"fill: var({CSS_VARIABLES[INK]}); font-family: {_FAMILY};"
-        " stroke-linejoin: round; stroke-linecap: butt",
-    }
-    return ElementTree.tostring(root, encoding="unicode")
-
-
-def _attribute(name: str, value: str, prefix: str) -> str:
-    """An attribute with ids of its own, variables for colours, and no digit that nobody sees."""
-    if name == "id":
-        return f"{prefix}-{value}"
-    if name == "href":
-        return value.replace("#", f"#{prefix}-", 1)
-    if name in ("d", "x", "y"):
-        rounded = re.sub(r"-?\d+\.\d{3,}", lambda found: f"{float(found[0]):.2f}", value)
-        return " ".join(rounded.split())
-    value = re.sub(r"font-family: [^;]*;? ?", "", value)
-    value = value.replace("url(#", f"url(#{prefix}-")
-    return re.sub(r"#[0-9a-f]{6}\b", _variable, value)
-
-
-def _variable(colour: re.Match[str]) -> str:
-    name = CSS_VARIABLES.get(colour[0])
-    return f"var({name})" if name else colour[0]
