@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis, Tick, XAxis
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import LayoutEngine
 from matplotlib.text import Text
 
 from adjoin.report.letters import DESCENT, Ruler, text_height, text_width
+from adjoin.report.ticks import read_ticks, size_of
 
 _PAD = 3.0  # points around the figure and between its Axes
 _SMALLEST = 10.0  # points: Axes never get smaller, whatever is written beside them
@@ -96,7 +97,7 @@ def _outside(fig: Figure) -> tuple[float, float]:
     head = sum(points * legend.get_window_extent(ruler).height + _PAD for legend in fig.legends)
     foot = 0.0
     for text in fig.texts:
-        height = text_height(text.get_text(), _size(text)) + _PAD
+        height = text_height(text.get_text(), size_of(text)) + _PAD
         is_above = text.get_position()[1] > 0.5
         head, foot = (head + height, foot) if is_above else (head, foot + height)
     return head, foot
@@ -107,8 +108,10 @@ def margins(ax: Axes) -> Margins:
     points = 72.0 / ax.figure.dpi
     width, height = points * ax.bbox.width, points * ax.bbox.height
     boxes = [*_texts(ax, points)]
-    if ax.axison:
-        boxes += [*_beside(ax.yaxis, height), *_below(ax.xaxis, width)]
+    if ax.axison and ax.yaxis.get_visible():
+        boxes += _beside(ax.yaxis, height)
+    if ax.axison and ax.xaxis.get_visible():
+        boxes += _below(ax.xaxis, width)
     if (legend := ax.get_legend()) is not None:
         boxes.append(_box_of(legend.get_window_extent(Ruler(ax.figure.dpi)), ax, points))
     x0, x1, y0, y1 = zip((0.0, width, 0.0, height), *boxes, strict=True)
@@ -131,7 +134,9 @@ def _texts(ax: Axes, points: float) -> Iterator[Box]:
         if not isinstance(text, Text) or not text.get_text():
             continue
         x, y = text.get_transform().transform(text.get_position())
-        size, said = _size(text), text.get_text()
+        if not np.isfinite([x, y]).all():
+            continue
+        size, said = size_of(text), text.get_text()
         wide, high = text_width(said, size), text_height(said, size)
         x0 = points * (x - ax.bbox.x0) - _BEFORE[text.get_horizontalalignment()] * wide
         y0 = points * (y - ax.bbox.y0) - _UNDER[text.get_verticalalignment()] * high
@@ -142,72 +147,29 @@ _BEFORE = {"left": 0.0, "center": 0.5, "right": 1.0}
 _UNDER = {"bottom": 0.0, "baseline": DESCENT, "center": 0.5, "center_baseline": 0.5, "top": 1.0}
 
 
-def _size(text: Text) -> float:
-    return float(text.get_fontsize())
-
-
-def ticks_of(axis: Axis) -> list[tuple[float, str]]:
-    """The major ticks in view: where each is in data, and its label."""
-    places = np.asarray(axis.get_majorticklocs(), dtype=float)
-    labels = axis.get_major_formatter().format_ticks(places)  # type: ignore[arg-type]
-    transform = axis.get_transform()
-    low, high = np.sort(transform.transform(np.asarray(axis.get_view_interval(), dtype=float)))
-    slack = 1e-10 * (high - low)
-    seen = transform.transform(places) if len(places) else places
-    is_seen = (seen >= low - slack) & (seen <= high + slack)
-    return [(p, t) for p, t, inside in zip(places.tolist(), labels, is_seen, strict=True) if inside]
-
-
-def a_tick(axis: Axis) -> Tick:
-    """One tick of an axis, which looks like all of them."""
-    found: Tick = axis.get_major_ticks(1)[0]
-    return found
-
-
-def _shown(axis: Axis) -> tuple[float, float, list[tuple[float, str]]]:
-    """Distance and size of the tick labels, and the ticks, places as shares of the axis."""
-    tick, ticks = a_tick(axis), ticks_of(axis)
-    if not ticks or not tick.label1.get_visible() or not axis.get_visible():
-        return 0.0, 0.0, []
-    low, high = axis.get_transform().transform(np.asarray(axis.get_view_interval(), dtype=float))
-    seen = (axis.get_transform().transform(np.array([p for p, _ in ticks])) - low) / (high - low)
-    labels = [(float(share), label) for share, (_, label) in zip(seen, ticks, strict=True)]
-    pad = float(tick.get_pad()) + tick.get_tick_padding()  # type: ignore[func-returns-value,arg-type]
-    return pad, _size(tick.label1), labels
-
-
-def ticks_reach(axis: Axis) -> float:
-    """How far the tick labels reach from the frame, in points."""
-    pad, size, ticks = _shown(axis)
-    if not any(label for _, label in ticks):
-        return 0.0
-    measure = text_height if isinstance(axis, XAxis) else text_width
-    return pad + max(measure(label, size) for _, label in ticks if label)
-
-
 def _beside(axis: Axis, height: float) -> Iterator[Box]:
     """The labels of the ticks on the left, and that of the axis."""
-    _, size, ticks = _shown(axis)
-    reach = ticks_reach(axis)
-    for share, label in ticks:
+    ticks = read_ticks(axis)
+    for share, label in zip(ticks.shares, ticks.labels, strict=True):
         if label:
-            half = 0.5 * text_height(label, size)
-            yield -reach, 0.0, share * height - half, share * height + half
-    if name := axis.label.get_text():
-        reach += axis.labelpad + text_height(name, _size(axis.label))
-        yield -reach, 0.0, 0.0, 0.0
+            half = 0.5 * text_height(label, ticks.fontsize)
+            yield -ticks.reach, 0.0, share * height - half, share * height + half
+    yield -ticks.reach - _room_for_label(axis), 0.0, 0.0, 0.0
 
 
 def _below(axis: Axis, width: float) -> Iterator[Box]:
     """The labels of the ticks below, and that of the axis."""
-    _, size, ticks = _shown(axis)
-    reach = ticks_reach(axis)
-    for share, label in ticks:
+    ticks = read_ticks(axis)
+    for share, label in zip(ticks.shares, ticks.labels, strict=True):
         if label:
-            half = 0.5 * text_width(label, size)
-            yield share * width - half, share * width + half, -reach, 0.0
-    if axis.get_major_formatter().get_offset():
-        reach += text_height("", size) + _PAD
-    if name := axis.label.get_text():
-        reach += axis.labelpad + text_height(name, _size(axis.label))
-    yield 0.0, 0.0, -reach, 0.0
+            half = 0.5 * text_width(label, ticks.fontsize)
+            yield share * width - half, share * width + half, -ticks.reach, 0.0
+    exponent = axis.get_major_formatter().get_offset()  # below the labels, at their end
+    extra = text_height(exponent, ticks.fontsize) + _PAD if exponent else 0.0
+    yield 0.0, 0.0, -ticks.reach - max(extra, _room_for_label(axis)), 0.0
+
+
+def _room_for_label(axis: Axis) -> float:
+    """Points from the tick labels to the far side of what the axis is called."""
+    name = axis.label.get_text()
+    return axis.labelpad + text_height(name, size_of(axis.label)) if name else 0.0

@@ -74,9 +74,11 @@ def dress(ax: Axes, grid: str = "y") -> Axes:
     if isinstance(formatter := ax.yaxis.get_major_formatter(), ScalarFormatter):
         formatter.set_useOffset(False)  # its corner is the legend's
     ax.set_axisbelow(True)
-    ax.grid(False)
-    if grid:
-        ax.grid(True, axis="x" if grid == "x" else "y", color=FAINT, alpha=0.4, linewidth=0.6)
+    for name, axis in (("x", ax.xaxis), ("y", ax.yaxis)):
+        if name == grid:
+            axis.grid(True, color=FAINT, alpha=0.4, linewidth=0.6)
+        else:
+            axis.grid(False)
     return ax
 
 

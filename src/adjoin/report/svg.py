@@ -27,15 +27,16 @@ from matplotlib.text import Text
 from matplotlib.ticker import NullLocator
 
 from adjoin.errors import AdjoinError
-from adjoin.report.layout import a_tick, ticks_of, ticks_reach
 from adjoin.report.letters import FAMILY, text_size, text_width
 from adjoin.report.style import CSS_VARIABLES, INK, plain
+from adjoin.report.ticks import read_ticks
 
 _SVG = "http://www.w3.org/2000/svg"
 _FAMILIES = f"'{FAMILY}', Verdana, sans-serif"
 _DPI = 72.0  # a unit of SVG is a point
 _LOWERED = 0.75  # the size of a subscript
 _LETTERS = {r"\varepsilon": "ε", r"\,": "\u2009", "^2": "²"}
+_UNSEEN = re.compile(r"(?<=\.\d\d)\d+")  # digits beyond a hundredth of a point
 _NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 
 
@@ -170,28 +171,28 @@ def _draw_axes(writer: RendererSVG, ax: Axes) -> None:
     for artist in sorted(ax.get_children(), key=attrgetter("zorder")):
         if artist is ax.patch or (isinstance(artist, Axis | Spine) and not ax.axison):
             continue
-        if isinstance(artist, Axis) and _is_plain(artist):
+        if isinstance(artist, Axis) and artist.get_visible():
             _draw_axis(writer, artist)
         else:
             artist.draw(writer)
 
 
-def _is_plain(axis: Axis) -> bool:
-    """Whether it has major ticks and a label, and nothing else."""
-    has_minor = not isinstance(axis.get_minor_locator(), NullLocator)
-    return axis.get_visible() and not has_minor and not axis.get_major_formatter().get_offset()
-
-
 def _draw_axis(writer: RendererSVG, axis: Axis) -> None:
     """Grid, ticks and labels; one tick is moved from place to place, as all look alike."""
-    tick = a_tick(axis)
-    for place, label in ticks_of(axis):
-        tick.update_position(place)
-        tick.label1.set_text(label)
-        tick.draw(writer)
+    ticks = read_ticks(axis)
+    has_minor = not isinstance(axis.get_minor_locator(), NullLocator)
+    if has_minor or axis.get_major_formatter().get_offset():
+        axis.draw(writer)  # more than a plain axis has
+        return
+    look = ticks.look
+    for place, label in zip(ticks.places, ticks.labels, strict=True):
+        look.update_position(place)
+        look.label1.set_text(label)
+        for part in (look.gridline, look.tick1line, look.label1):
+            part.draw(writer)
     if axis.label.get_text():
         # In the other direction its place is a share of the Axes, and stays.
-        reach, frame = ticks_reach(axis) + axis.labelpad, axis.axes.bbox
+        reach, frame = ticks.reach + axis.labelpad, axis.axes.bbox
         x, y = axis.label.get_position()
         is_x = isinstance(axis, XAxis)
         axis.label.set_position((x, frame.y0 - reach) if is_x else (frame.x0 - reach, y))
@@ -205,8 +206,7 @@ def _attribute(name: str, value: str, prefix: str) -> str:
     if name == "href":
         return value.replace("#", f"#{prefix}-", 1)
     if name in ("d", "x", "y"):
-        rounded = re.sub(r"-?\d+\.\d{3,}", lambda found: f"{float(found[0]):.2f}", value)
-        return " ".join(rounded.split())
+        return " ".join(_UNSEEN.sub("", value).split())
     value = re.sub(r"font-family: [^;]*;? ?", "", value)
     value = value.replace("url(#", f"url(#{prefix}-")
     return re.sub(r"#[0-9a-f]{6}\b", _variable, value)
