@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from tests.systems import by_hand, quick, simulated
 
 from adjoin import AdjoinError, Dataset, Grammar, Posterior, Structure
-from adjoin.report import style
+from adjoin.report import colours, labels, style
 from adjoin.report.plots import (
     plot_correlation,
     plot_error,
@@ -269,8 +269,8 @@ def _correlation(is_passed: bool) -> SimpleNamespace:
 def test_a_correlation_has_its_band_and_is_not_dwarfed_by_lag_0() -> None:
     ax = plot_correlation(_correlation(False))
     points = {tuple(p): line.get_color() for line in ax.lines for p in line.get_xydata()}
-    assert points[2.0, -0.3] == style.ORANGE
-    assert points[1.0, 0.05] == style.BLUE
+    assert points[2.0, -0.3] == colours.ORANGE
+    assert points[1.0, 0.05] == colours.BLUE
     assert 0.3 < ax.get_ylim()[1] < 0.5
     assert "1 at lag 0" in " ".join(_texts(ax))
     assert [patch.get_y() for patch in ax.patches] == [-0.1]
@@ -281,7 +281,7 @@ def test_a_correlation_has_its_band_and_is_not_dwarfed_by_lag_0() -> None:
 
 def test_what_chance_explains_is_not_marked() -> None:
     ax = plot_correlation(_correlation(True))
-    assert style.ORANGE not in {line.get_color() for line in ax.lines if len(line.get_xdata())}
+    assert colours.ORANGE not in {line.get_color() for line in ax.lines if len(line.get_xdata())}
 
 
 # Structures, terms, lags
@@ -327,7 +327,7 @@ def test_fixed_terms_are_marked_and_have_no_prior() -> None:
     posterior = quick(initial="u(k-1)", chains=1, samples=500).fit(*simulated()).posterior_
     ax = plot_inclusion(posterior)
     row = _rows(ax).index("u(k-1)")
-    grey = [bar for bar in ax.patches if to_hex(bar.get_facecolor()) == style.MUTED]
+    grey = [bar for bar in ax.patches if to_hex(bar.get_facecolor()) == colours.MUTED]
     assert [bar.get_y() + bar.get_height() / 2 for bar in grey] == pytest.approx([row])
     assert row not in _line(ax, "prior")[:, 1]
 
@@ -554,13 +554,13 @@ def test_svg_has_variables_instead_of_colours(pictures: dict[str, str]) -> None:
             for value in element.attrib.values():
                 assert not re.search("#[0-9a-fA-F]{6}(?![-_0-9a-zA-Z])", value), (name, value)
     used = set(re.findall(r"var\((--[\w-]+)\)", pictures["structures"]))
-    assert {"--ink", "--faint", "--muted", "--colour-1"} <= used <= set(style.THEMES["dark"])
+    assert {"--ink", "--faint", "--muted", "--colour-1"} <= used <= set(colours.THEMES["dark"])
 
 
 def test_what_users_write_is_text_in_svg(pictures: dict[str, str]) -> None:
     root = ElementTree.fromstring(pictures["response"])
     assert not [element for element in root.iter() if "script" in element.tag]
-    assert root[0].text == style.plain(NASTY)
+    assert root[0].text == labels.plain(NASTY)
     written = " ".join(root.itertext())
     assert written.count("<script>alert(1)</script>") == 3  # title, output, unit
     for part in ("$x_{$", "#0072b2", "url(#a)", "温度"):
@@ -580,18 +580,18 @@ def test_a_prefix_is_an_id() -> None:
 
 
 def test_colours_are_told_apart_by_their_text() -> None:
-    palette = [style.INK, style.MUTED, style.FAINT, style.PAPER, *style.COLOURS]
-    assert len(set(palette)) == len(palette) == len(style.CSS_VARIABLES)
-    assert set(style.CSS_VARIABLES) == set(palette)
+    palette = [colours.INK, colours.MUTED, colours.FAINT, colours.PAPER, *colours.COLOURS]
+    assert len(set(palette)) == len(palette) == len(colours.CSS_VARIABLES)
+    assert set(colours.CSS_VARIABLES) == set(palette)
     assert all(colour == to_hex(colour) for colour in palette)  # as matplotlib writes them
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_colours_can_be_told_from_their_paper(theme: str) -> None:
     """WCAG asks for a contrast of 4.5 for text and of 3 for lines and bars."""
-    paper = _luminance(style.THEMES[theme]["--paper"])
-    for variable in style.CSS_VARIABLES.values():
-        own = _luminance(style.THEMES[theme][variable])
+    paper = _luminance(colours.THEMES[theme]["--paper"])
+    for variable in colours.CSS_VARIABLES.values():
+        own = _luminance(colours.THEMES[theme][variable])
         contrast = (max(own, paper) + 0.05) / (min(own, paper) + 0.05)
         if variable in ("--ink", "--muted"):
             assert contrast >= 4.5, variable

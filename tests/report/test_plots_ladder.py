@@ -14,9 +14,10 @@ from matplotlib.figure import Figure
 from tests.report.pages import run
 
 from adjoin import AdjoinError, Posterior
+from adjoin.report.colours import COLOURS
 from adjoin.report.plots import plot_residuals, plot_trace
 from adjoin.report.plots_ladder import plot_annealing, plot_rungs
-from adjoin.report.style import COLOURS, NARROW, WIDE
+from adjoin.report.style import NARROW, WIDE
 
 PLOTS: dict[str, Callable[..., Axes]] = {
     "annealing": plot_annealing,

@@ -23,28 +23,9 @@ from adjoin.grammar.equation import term_text
 from adjoin.grammar.terms import FUNCTIONS, Term
 from adjoin.inference.prior import Prior, draw_prior_terms
 from adjoin.posterior import Posterior
-from adjoin.report.style import (
-    BLUE,
-    FAINT,
-    FONT,
-    INK,
-    MUTED,
-    ORANGE,
-    PAPER,
-    SMALL,
-    WIDE,
-    add_legend,
-    count_by_whole_numbers,
-    dress,
-    label_axes,
-    list_rows,
-    new_axes,
-    room,
-    say,
-    shorten,
-    width_of,
-    write,
-)
+from adjoin.report.colours import BLUE, FAINT, INK, MUTED, ORANGE, PAPER
+from adjoin.report.labels import add_legend, label_axes, list_rows, room, say, shorten, write
+from adjoin.report.style import FONT, SMALL, WIDE, count_by_whole_numbers, dress, new_axes, width_of
 from adjoin.report.trees import figure_derived
 
 if TYPE_CHECKING:

@@ -27,8 +27,9 @@ from matplotlib.text import Text
 from matplotlib.ticker import NullLocator
 
 from adjoin.errors import AdjoinError
+from adjoin.report.colours import CSS_VARIABLES, INK
+from adjoin.report.labels import plain
 from adjoin.report.letters import FAMILY, text_size, text_width
-from adjoin.report.style import CSS_VARIABLES, INK, plain
 from adjoin.report.ticks import read_ticks
 
 _SVG = "http://www.w3.org/2000/svg"
@@ -60,6 +61,10 @@ def to_svg(figure: Figure, title: str = "plot", prefix: str = "plot") -> str:
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
         found = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
+        if len(element) and element.tag == "text":  # a formula; the writer breaks its line
+            element.text = (element.text or "").strip()
+            for part in element:
+                part.tail = ""
         element.attrib = {name: _attribute(name, found[name], prefix) for name in found}
     for name in ("metadata", "defs"):  # the style sheet in `defs` would be the whole page's
         for element in [part for part in root.findall(name) if part.find("clipPath") is None]:
@@ -99,7 +104,7 @@ class _Writer(RendererSVG):
             found: tuple[float, float, float]
             found = whole.get_text_width_height_descent(s, prop, ismath)
             return found
-        width, height, descent = text_size("φ", fontsize)
+        width, height, descent = text_size("ϕ", fontsize)
         return width + text_width(below, _LOWERED * fontsize), height, descent
 
     def draw_text(
@@ -124,7 +129,7 @@ class _Writer(RendererSVG):
         colour = to_hex(gc.get_rgb())
         style = f"fill: {colour}; font-size: {size:g}px; font-style: italic"
         out.start("text", style=style, transform=f"translate({x:.2f} {y:.2f}) rotate({-angle:g})")
-        out.data("φ")
+        out.data("ϕ")
         lowered = f"font-size: {_LOWERED * size:g}px"
         out.element("tspan", below, dy=f"{0.2 * size:g}", style=lowered)
         out.end("text")

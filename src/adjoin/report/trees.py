@@ -20,8 +20,8 @@ from adjoin.files import write_whole
 from adjoin.grammar.derivation import Derivation, DerivedTree
 from adjoin.grammar.grammar import Grammar
 from adjoin.grammar.tag import FOOT, SITE, TAG, Tree, format_address
+from adjoin.report.colours import COLOURS, FAINT, INK, MUTED, PAPER
 from adjoin.report.layout import GridLayout
-from adjoin.report.style import COLOURS, FAINT, INK, MUTED, PAPER
 
 _PAD = 11.0  # points around a tree
 _FORMATS = (".svg", ".png", ".pdf")
