@@ -131,7 +131,7 @@ def test_a_one_step_page_has_no_ladder() -> None:
 
 
 def test_a_distance_of_one_s_own_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adjoin.report.page._both", lambda *_: "")  # pictures take long
+    monkeypatch.setattr("adjoin.report.page.draw_both", lambda *_: "")  # pictures take long
     text = " ".join(Reader(make_page(assess(run("own distance"), draws=5))).text.split())
     assert "those of adjoin.distances.Spectrum(bands=20)" in text
     assert "error of each draw's free run, 95 % in [" in text

@@ -14,9 +14,11 @@ from matplotlib.figure import Figure
 from tests.report.pages import run
 
 from adjoin import AdjoinError, Posterior
+from adjoin.inference.objective import Residual
+from adjoin.report.colours import COLOURS
 from adjoin.report.plots import plot_residuals, plot_trace
 from adjoin.report.plots_ladder import plot_annealing, plot_rungs
-from adjoin.report.style import COLOURS, NARROW, WIDE
+from adjoin.report.style import NARROW, WIDE
 
 PLOTS: dict[str, Callable[..., Axes]] = {
     "annealing": plot_annealing,
@@ -126,7 +128,7 @@ def test_chains_that_ended_far_apart_share_a_scale_of_powers(found: Posterior) -
 
 
 def test_residuals_say_that_they_are_of_a_free_run() -> None:
-    assert plot_residuals(np.ones(9), is_free_run=True).get_ylabel() == "free-run residual of y"
+    assert plot_residuals(np.ones(9), of=Residual.FREE_RUN).get_ylabel() == "free-run residual of y"
     assert plot_residuals(np.ones(9)).get_ylabel() == "residual of y"
 
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import io
 
-from markupsafe import Markup
-from matplotlib.figure import Figure
-
 from adjoin.report.case_parts import CasePage, Drawing
-from adjoin.report.page import _both, _environment
-from adjoin.report.style import PAPER, THEMES, WIDE
+from adjoin.report.colours import PAPER, THEMES
+from adjoin.report.page import _environment
+from adjoin.report.pictures import draw_both, figure_of, without_collecting
+from adjoin.report.style import WIDE
 from adjoin.version import __version__
 
 _DPI = 150
@@ -21,28 +20,22 @@ _DPI = 150
 
 def make_case_page(page: CasePage) -> str:
     """The whole page."""
-    environment = _environment()
-    assert environment.loader is not None
-    # The report page has the style sheet; one look is written once.
-    source, _, _ = environment.loader.get_source(environment, "page.html.jinja")
-    style = source.partition("<style>")[2].partition("</style>")[0]
-    return environment.get_template("case.html.jinja").render(
-        page=page,
-        style=Markup(environment.from_string(style).render(themes=THEMES)),
-        pictures={
-            drawing.name: _both(drawing.name, drawing.title, drawing.draw)
+    with without_collecting():
+        pictures = {
+            drawing.name: draw_both(drawing.name, drawing.title, drawing.draw)
             for section in page.sections
             for drawing in section.drawings
-        },
-        version=__version__,
+        }
+    return (
+        _environment()
+        .get_template("case.html.jinja")
+        .render(page=page, title=page.title, themes=THEMES, pictures=pictures, version=__version__)
     )
 
 
 def to_png(drawing: Drawing) -> bytes:
     """A picture for a paper or a slide."""
-    drawn = drawing.draw(WIDE)
-    figure = drawn if isinstance(drawn, Figure) else drawn.figure
-    assert isinstance(figure, Figure)
+    figure = figure_of(drawing.draw(WIDE))
     buffer = io.BytesIO()
     # No date and no version: the same run gives the same file.
     figure.savefig(buffer, format="png", dpi=_DPI, facecolor=PAPER, metadata={"Software": None})

@@ -22,8 +22,9 @@ from adjoin.data.dataset import Dataset
 from adjoin.errors import AdjoinError
 from adjoin.files import write_whole
 from adjoin.grammar.equation import term_text
-from adjoin.inference.objective import Residual, Tempered
+from adjoin.inference.objective import Tempered
 from adjoin.posterior import Posterior
+from adjoin.report.colours import THEMES
 from adjoin.report.findings import noise_in_words, structure_difference
 from adjoin.report.ladder_words import (
     distance_unit,
@@ -32,6 +33,7 @@ from adjoin.report.ladder_words import (
     ladders_of,
 )
 from adjoin.report.mathml import equation_mathml, offsets_mathml, term_mathml
+from adjoin.report.pictures import Picture, draw_both, without_collecting
 from adjoin.report.plots import (
     plot_correlation,
     plot_error,
@@ -48,7 +50,8 @@ from adjoin.report.plots_structure import (
     plot_prior_posterior,
     plot_structures,
 )
-from adjoin.report.style import NARROW, THEMES, WIDE, new_figure, to_svg
+from adjoin.report.style import NARROW, new_figure
+from adjoin.report.svg import to_svg
 from adjoin.results.assessment import DRAWS, Assessment, Part, assess, stretches
 from adjoin.text import percent, rounded
 from adjoin.version import __version__
@@ -59,9 +62,6 @@ _MOST_RECORDS = 3  # with pictures of their own
 _MOST_TREE_TERMS = 8  # a derivation of more is no picture to look at
 _MOST_DENSITIES = 12
 _LONG = 30  # rows of a table that are shown at once
-
-Picture = Callable[[float], Axes | Figure]
-"""Draws something as wide as it is told, in inches."""
 
 
 def write_report(
@@ -123,7 +123,7 @@ def make_page(found: Assessment, title: str = "", source: str = "") -> str:
         ladder=_ladder(every),
         diagnostics=every.diagnostics,
         convergence=_worst_first(every.diagnostics["convergence"]),
-        pictures=dict(_pictures(found)),
+        pictures=_drawn(found),
         data=[_describe(part.name, part.data) for part in found.parts],
         settings=_flat(every.settings),
         source=source,
@@ -269,19 +269,30 @@ def _worst_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return common + sorted(terms, key=lambda row: -(row["rhat"] or 0.0))
 
 
+def _drawn(found: Assessment) -> dict[str, Any]:
+    """All pictures by name."""
+    with without_collecting():
+        return dict(_pictures(found))
+
+
 def _pictures(found: Assessment) -> Iterator[tuple[str, Any]]:
     """Every picture by name, as markup; lists where there are several of a kind."""
     posterior, every = found.posterior, found.every
-    yield "structures", _both("structures", "Masses of structures", _of(plot_structures, posterior))
-    yield "inclusion", _both("inclusion", "Inclusion of terms", _of(plot_inclusion, posterior))
-    yield "lags", _both("lags", "Which lags are used", _of(plot_lags, posterior))
+    yield (
+        "structures",
+        draw_both("structures", "Masses of structures", _of(plot_structures, posterior)),
+    )
+    yield "inclusion", draw_both("inclusion", "Inclusion of terms", _of(plot_inclusion, posterior))
+    yield "lags", draw_both("lags", "Which lags are used", _of(plot_lags, posterior))
     yield (
         "size",
-        _both("size", "Number of terms, prior and posterior", _of(plot_prior_posterior, posterior)),
+        draw_both(
+            "size", "Number of terms, prior and posterior", _of(plot_prior_posterior, posterior)
+        ),
     )
     yield (
         "coefficients",
-        _both(
+        draw_both(
             "coefficients",
             "Posterior of each coefficient",
             lambda width: (
@@ -294,22 +305,25 @@ def _pictures(found: Assessment) -> Iterator[tuple[str, Any]]:
     yield "responses", list(_responses(found.parts[-1]))
     yield (
         "residuals",
-        _both(
+        draw_both(
             "residuals",
             "Residuals",
             lambda width: plot_residuals(
                 posterior.residuals(),
                 output=posterior.data.names.output,
-                is_free_run=posterior.objective.residual is Residual.FREE_RUN,
+                of=posterior.objective.residual,
                 width=width,
             ),
         ),
     )
-    yield "tests", _both("tests", "Correlation tests of the residuals", _tests(found))
+    yield "tests", draw_both("tests", "Correlation tests of the residuals", _tests(found))
     yield "traces", list(_traces(every))
     if every.objective.ladder is Tempered.TOLERANCE:
-        yield "annealing", _both("annealing", "Annealing", _of(plot_annealing, every))
-        yield "rungs", _both("rungs", "Acceptance and exchanges by rung", _of(plot_rungs, every))
+        yield "annealing", draw_both("annealing", "Annealing", _of(plot_annealing, every))
+        yield (
+            "rungs",
+            draw_both("rungs", "Acceptance and exchanges by rung", _of(plot_rungs, every)),
+        )
     yield "trees", _trees(found)
 
 
@@ -318,23 +332,11 @@ def _traces(every: Posterior) -> Iterator[Markup]:
     last = ("noise_sd", "Noise") if every.objective.has_likelihood else ("distance", "Distance")
     for name, what in (("n_terms", "Number of terms"), ("log_posterior", "Log posterior"), last):
         picture = partial(plot_trace, every, name, unit=distance_unit(every))
-        yield _both(name, f"{what} by sample", _of(picture))
+        yield draw_both(name, f"{what} by sample", _of(picture))
 
 
 def _of(plot: Callable[..., Axes], *arguments: Any) -> Picture:
     return lambda width: plot(*arguments, width=width)
-
-
-def _both(name: str, title: str, picture: Picture) -> Markup:
-    """A picture for wide and for narrow screens, of which the page shows one."""
-    parts = []
-    for screen, width in (("wide", WIDE), ("narrow", NARROW)):
-        drawn = picture(width)
-        figure = drawn if isinstance(drawn, Figure) else drawn.figure
-        assert isinstance(figure, Figure)
-        svg = Markup(to_svg(figure, title, f"{name}-{screen}"))
-        parts.append(Markup('<div class="{}">{}</div>').format(screen, svg))
-    return Markup('<figure class="picture">{}</figure>').format(Markup("").join(parts))
 
 
 def _responses(part: Part) -> Iterator[dict[str, Any]]:
@@ -354,7 +356,7 @@ def _responses(part: Part) -> Iterator[dict[str, Any]]:
         yield {
             "record": number,
             **{
-                look: _both(f"{look}-{number}", f"{titles[look]} of record {number}", _of(plot))
+                look: draw_both(f"{look}-{number}", f"{titles[look]} of record {number}", _of(plot))
                 for look, plot in looks.items()
             },
         }

@@ -8,35 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from adjoin.arrays import Float1D
 from adjoin.errors import AdjoinError
+from adjoin.inference.objective import Residual
 from adjoin.inference.traces import ChainTrace
 from adjoin.posterior import Posterior
+from adjoin.report.colours import BLUE, COLOURS, FAINT, INK, MUTED, ORANGE
+from adjoin.report.labels import add_legend, add_title, fold_exponent, label_axes, with_unit, write
 from adjoin.report.series import clock_of, envelope, extremes, one_record, records_of, set_range
 from adjoin.report.style import (
-    BLUE,
-    COLOURS,
-    FAINT,
-    INK,
-    MUTED,
-    ORANGE,
     WIDE,
-    add_legend,
-    add_title,
     columns_of,
     count_by_whole_numbers,
     dress,
-    fold_exponent,
-    label_axes,
     new_axes,
     scale_by_powers,
-    with_unit,
-    write,
 )
 from adjoin.results.prediction import Prediction
 from adjoin.results.residual_tests import ResidualTest
@@ -51,10 +42,28 @@ _TRACES = {
 }
 
 
+class Window(TypedDict, total=False):
+    """What of a prediction is shown, and where: the options of `plot_response`."""
+
+    record: int
+    time: Any
+    first: int | None
+    last: int | None
+    model_run: Any
+    output: str
+    unit: str
+    bands: str
+    ax: Axes | None
+    width: float
+
+
 @dataclass(frozen=True)
 class _View:
-    """What of a prediction is looked at: one record, one window of time."""
+    """One record, one window of time, cut out of everything, and the Axes that shows it."""
 
+    ax: Axes
+    output: str
+    unit: str
     time: Float1D
     time_label: str
     mean: Float1D
@@ -63,22 +72,12 @@ class _View:
     model_run: Float1D | None
     mean_label: str
 
+    def label(self, name: str) -> None:
+        """Label both axes, when everything is drawn."""
+        label_axes(self.ax, self.time_label, with_unit(name, fold_exponent(self.ax), self.unit))
 
-def plot_response(
-    prediction: Prediction,
-    measured: Any = None,
-    *,
-    record: int = 0,
-    time: Any = None,
-    first: int | None = None,
-    last: int | None = None,
-    model_run: Any = None,
-    output: str = "y",
-    unit: str = "",
-    bands: str = "quantiles",
-    ax: Axes | None = None,
-    width: float = WIDE,
-) -> Axes:
+
+def plot_response(prediction: Prediction, measured: Any = None, **options: Unpack[Window]) -> Axes:
     r"""The measured output, and what the draws of a posterior predict.
 
     .. math:: [q_{0.025}, q_{0.975}] \text{ and } [q_{0.16}, q_{0.84}], \quad\text{or}\quad
@@ -89,7 +88,7 @@ def plot_response(
     prediction : Prediction
     measured : (n,) array, list of them, or Dataset, optional
     record : int
-        Which one, where there are several.
+        Which one, where there are several; default 0.
     time : (n,) array, list of them, or float, optional
         Seconds, or seconds between two samples; default: the number of the sample.
     first, last : int, optional
@@ -97,26 +96,48 @@ def plot_response(
     model_run : (n,) array or list of them, optional
         One more series to show: the run of the MAP model.
     output, unit : str
-        What the output is called.
+        What the output is called; default ``"y"``, without a unit.
     bands : {"quantiles", "sigma"}
         The quantiles of the prediction in pairs, or three standard deviations.
     ax : Axes, optional
     width : float
         Of the new figure in inches, where no `ax` is given.
     """
-    view = _look(prediction, measured, model_run, record, time, first, last, bands)
-    ax = dress(ax or new_axes(width, 2.9))
+    view = _look(prediction, measured, **options)
     lines = [(view.mean, view.mean_label, BLUE, "-", 1.8)]
     if view.measured is not None:  # thin and above, so that both are seen
         lines.append((view.measured, "measured", INK, "-", 0.8))
     if view.model_run is not None:
         lines.append((view.model_run, "MAP model", ORANGE, "--", 0.9))
-    _draw(ax, view, lines, view.bands, view.mean if view.measured is None else view.measured)
-    label_axes(ax, view.time_label, with_unit(output, fold_exponent(ax), unit))
-    return ax
+    _draw(view, lines, view.bands, view.mean if view.measured is None else view.measured)
+    view.label(view.output)
+    return view.ax
 
 
-def plot_error(
+def plot_error(prediction: Prediction, measured: Any, **options: Unpack[Window]) -> Axes:
+    r"""The measured output minus the mean of the draws, inside the bands minus the mean.
+
+    .. math:: y - \bar y \in [q_{0.025} - \bar y,\; q_{0.975} - \bar y]
+
+    Parameters as for `plot_response`; with `model_run`, also the error of the MAP model.
+    """
+    view = _look(prediction, measured, **options)
+    if view.measured is None:
+        raise AdjoinError("an error needs the measured output")
+    # Far beyond the measured range one picture shows nothing else; where it is cut, it says so.
+    reach = _REACH * max(float(np.ptp(view.measured)), np.finfo(float).tiny)
+    error = np.clip(view.measured - view.mean, -reach, reach)
+    lines = [(error, "measured − mean", INK, "-", 0.8)]
+    if view.model_run is not None:
+        lines.append((view.measured - view.model_run, "measured − MAP model", ORANGE, "-", 0.8))
+    shifted = tuple((name, low - view.mean, high - view.mean) for name, low, high in view.bands)
+    _draw(view, lines, shifted, error)
+    view.ax.axhline(0.0, color=FAINT, linewidth=0.8, zorder=1)
+    view.label(f"error of {view.output}")
+    return view.ax
+
+
+def _look(
     prediction: Prediction,
     measured: Any,
     *,
@@ -130,39 +151,6 @@ def plot_error(
     bands: str = "quantiles",
     ax: Axes | None = None,
     width: float = WIDE,
-) -> Axes:
-    r"""The measured output minus the mean of the draws, inside the bands minus the mean.
-
-    .. math:: y - \bar y \in [q_{0.025} - \bar y,\; q_{0.975} - \bar y]
-
-    Parameters as for `plot_response`; with `model_run`, also the error of the MAP model.
-    """
-    view = _look(prediction, measured, model_run, record, time, first, last, bands)
-    if view.measured is None:
-        raise AdjoinError("an error needs the measured output")
-    ax = dress(ax or new_axes(width, 2.9))
-    # Far beyond the measured range one picture shows nothing else; where it is cut, it says so.
-    reach = _REACH * max(float(np.ptp(view.measured)), np.finfo(float).tiny)
-    error = np.clip(view.measured - view.mean, -reach, reach)
-    lines = [(error, "measured − mean", INK, "-", 0.8)]
-    if view.model_run is not None:
-        lines.append((view.measured - view.model_run, "measured − MAP model", ORANGE, "-", 0.8))
-    shifted = tuple((name, low - view.mean, high - view.mean) for name, low, high in view.bands)
-    _draw(ax, view, lines, shifted, error)
-    ax.axhline(0.0, color=FAINT, linewidth=0.8, zorder=1)
-    label_axes(ax, view.time_label, with_unit(f"error of {output}", fold_exponent(ax), unit))
-    return ax
-
-
-def _look(
-    prediction: Prediction,
-    measured: Any,
-    model_run: Any,
-    record: int,
-    time: Any,
-    first: int | None,
-    last: int | None,
-    bands: str,
 ) -> _View:
     """Cut everything to one window of one record, and check that it fits together."""
     mean = one_record(prediction.mean, record, "the prediction")
@@ -191,6 +179,9 @@ def _look(
     clock, time_label = clock_of(time, n, record)
     lost = f", {_share(prediction.diverged)} diverged" if prediction.diverged else ""
     return _View(
+        dress(ax or new_axes(width, 2.9)),
+        output,
+        unit,
         clock[part],
         time_label,
         mean[part],
@@ -206,13 +197,13 @@ def _share(share: float) -> str:
 
 
 def _draw(
-    ax: Axes,
     view: _View,
     lines: Sequence[tuple[Float1D, str, str, str, float]],
     bands: Sequence[tuple[str, Float1D, Float1D]],
     anchor: Float1D,
 ) -> None:
     """Bands, and lines above them, thinned to what can be seen."""
+    ax = view.ax
     low, high = _limits([line[0] for line in lines], [band[1:] for band in bands], anchor)
     columns = columns_of(ax)
     for i, (name, *edges) in enumerate(bands):
@@ -273,7 +264,7 @@ def plot_residuals(
     time: Any = None,
     output: str = "y",
     unit: str = "",
-    is_free_run: bool = False,
+    of: Residual = Residual.ONE_STEP,
     ax: Axes | None = None,
     width: float = WIDE,
 ) -> Axes:
@@ -287,8 +278,8 @@ def plot_residuals(
         As for `plot_response`, of all records end to end.
     output, unit : str
         What the output is called.
-    is_free_run : bool
-        Whether they are those of a free run, not one step ahead.
+    of : Residual
+        What they are residuals of: predictions one step ahead, or a free run.
     ax, width
         As for `plot_response`.
     """
@@ -305,7 +296,7 @@ def plot_residuals(
     for start in np.cumsum([len(record) for record in records])[:-1]:
         ax.axvline(clock[start], color=MUTED, linewidth=0.8, linestyle=":")
     set_range(ax, clock)
-    name = f"{'free-run ' if is_free_run else ''}residual of {output}"
+    name = f"{'free-run ' if of is Residual.FREE_RUN else ''}residual of {output}"
     label_axes(ax, time_label, with_unit(name, fold_exponent(ax), unit))
     add_legend(ax)
     return ax

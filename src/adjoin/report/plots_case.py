@@ -17,30 +17,20 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from adjoin.arrays import Float1D
-from adjoin.report.series import clock_of, envelope, set_range
-from adjoin.report.style import (
-    BLUE,
-    COLOURS,
-    FAINT,
-    INK,
-    MUTED,
-    NARROW,
-    ORANGE,
-    WIDE,
+from adjoin.report.colours import BLUE, COLOURS, FAINT, INK, MUTED, ORANGE
+from adjoin.report.labels import (
     add_legend,
     add_title,
-    columns_of,
-    count_by_whole_numbers,
-    dress,
     fold_exponent,
     label_axes,
     list_rows,
-    new_figure,
     room,
     shorten,
     with_unit,
     write,
 )
+from adjoin.report.series import clock_of, envelope, set_range
+from adjoin.report.style import NARROW, WIDE, columns_of, count_by_whole_numbers, dress, new_figure
 
 _WIDE_RANGE = 30.0  # largest over smallest error: beyond, bars are on a scale of powers
 _ROW = 0.19  # inches

@@ -18,25 +18,10 @@ from adjoin.checks import require_count
 from adjoin.errors import AdjoinError
 from adjoin.grammar import Structure
 from adjoin.posterior import Posterior
+from adjoin.report.colours import BLUE, COLOURS, INK, MUTED
+from adjoin.report.labels import add_legend, add_title, label_axes, room, say, shorten
 from adjoin.report.plots_structure import ROW, leading_terms, list_terms, of_how_many
-from adjoin.report.style import (
-    BLUE,
-    COLOURS,
-    INK,
-    MUTED,
-    SMALL,
-    WIDE,
-    add_legend,
-    add_title,
-    dress,
-    label_axes,
-    new_axes,
-    new_figure,
-    room,
-    say,
-    shorten,
-    width_of,
-)
+from adjoin.report.style import SMALL, WIDE, dress, new_axes, new_figure, width_of
 
 _ORDERS = 30.0  # coefficients this many times apart cannot share an axis
 _MOST_VALUES = 2000  # more draws do not change what a density looks like

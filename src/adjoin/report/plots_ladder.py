@@ -15,24 +15,10 @@ from matplotlib.axes import Axes
 
 from adjoin.arrays import Float1D, Float2D
 from adjoin.posterior import Posterior
-from adjoin.report.ladder_words import distance_unit, ladders_of, short, span
-from adjoin.report.style import (
-    BLUE,
-    COLOURS,
-    MUTED,
-    ORANGE,
-    SMALL,
-    WIDE,
-    add_legend,
-    dress,
-    label_axes,
-    new_axes,
-    room,
-    say,
-    scale_by_powers,
-    width_of,
-    with_unit,
-)
+from adjoin.report.colours import BLUE, COLOURS, MUTED, ORANGE
+from adjoin.report.labels import add_legend, label_axes, room, say, with_unit
+from adjoin.report.ladder_words import distance_unit, ladders_of, short
+from adjoin.report.style import SMALL, WIDE, dress, new_axes, scale_by_powers, width_of
 
 _ALIKE = 1.1  # tolerances of a rung in two chains, one as a multiple of the other
 _DODGE = 0.18  # of a stage: how far the chains stand apart, so that equal values are all seen
@@ -139,4 +125,4 @@ def _tolerance_text(values: Float1D) -> str:
         return "∞"
     if known.max() <= _ALIKE * known.min():
         return short(float(np.exp(np.log(known).mean())))
-    return span(known.tolist()).replace(" to ", "–\n")
+    return f"{short(float(known.min()))}–\n{short(float(known.max()))}"

@@ -15,36 +15,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from adjoin.arrays import Float1D
+from adjoin.arrays import Float1D, Int1D
 from adjoin.checks import make_generator, require_count
 from adjoin.grammar import Structure
 from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.equation import term_text
 from adjoin.grammar.terms import FUNCTIONS, Term
-from adjoin.inference.prior import Prior
+from adjoin.inference.prior import Prior, draw_prior_terms
 from adjoin.posterior import Posterior
-from adjoin.report.style import (
-    BLUE,
-    FAINT,
-    FONT,
-    INK,
-    MUTED,
-    ORANGE,
-    PAPER,
-    SMALL,
-    WIDE,
-    add_legend,
-    count_by_whole_numbers,
-    dress,
-    label_axes,
-    list_rows,
-    new_axes,
-    room,
-    say,
-    shorten,
-    width_of,
-    write,
-)
+from adjoin.report.colours import BLUE, FAINT, INK, MUTED, ORANGE, PAPER
+from adjoin.report.labels import add_legend, label_axes, list_rows, room, say, shorten, write
+from adjoin.report.style import FONT, SMALL, WIDE, count_by_whole_numbers, dress, new_axes, width_of
 from adjoin.report.trees import figure_derived
 
 if TYPE_CHECKING:
@@ -271,7 +252,7 @@ def plot_prior_posterior(posterior: Posterior, ax: Axes | None = None, width: fl
     before = _prior_sizes(posterior.settings.prior, posterior.encoding)
     after = np.diff(posterior.draws.offset)
     ax = dress(ax or new_axes(width, 2.4))
-    last = int(max(*before, after.max()))
+    last = int(max(before.max(), after.max()))
     edges = np.arange(last + 2) - 0.5
     for counts, colour, name in ((before, ORANGE, "prior"), (after, BLUE, "posterior")):
         share = np.bincount(counts, minlength=last + 1) / len(counts)
@@ -286,10 +267,24 @@ def plot_prior_posterior(posterior: Posterior, ax: Axes | None = None, width: fl
 
 
 @lru_cache(maxsize=8)  # a page draws it wide and narrow
-def _prior_sizes(prior: Prior, encoding: Encoding) -> list[int]:
-    """The numbers of terms of structures drawn from the prior."""
-    rng, table = make_generator(0), prior.table(encoding)
-    return [len(prior.draw_structure(rng, encoding, table)) for _ in range(_PRIOR_DRAWS)]
+def _prior_sizes(prior: Prior, encoding: Encoding) -> Int1D:
+    """The numbers of terms of structures drawn from the prior.
+
+    As `Prior.draw_structure` draws them, all at once: each is hit by a Poisson number of terms, and
+    a term of odds x that was hit is kept with probability x / (1 + x) / (1 - exp(-x)).
+    """
+    rng, fixed = make_generator(0), encoding.alphabet.fixed.terms
+    n_hits = rng.poisson(prior.expected_terms, _PRIOR_DRAWS)
+    hits = draw_prior_terms(rng, encoding, prior.table(encoding), int(n_hits.sum()))
+    number = {term: i for i, term in enumerate(dict(hits))}
+    odds = prior.expected_terms * np.array([*dict(hits).values()])
+    keep = odds / (1.0 + odds) / -np.expm1(-odds)
+    keep[[number[term] for term in fixed if term in number]] = 0.0  # they are in all the same
+    owner = np.repeat(np.arange(_PRIOR_DRAWS), n_hits)
+    once = np.unique(np.stack([owner, [number[term] for term, _ in hits]]), axis=1)
+    kept = once[0, rng.random(once.shape[1]) < keep[once[1]]]
+    found: Int1D = np.bincount(kept, minlength=_PRIOR_DRAWS) + len(fixed)
+    return found
 
 
 def figure_map_trees(posterior: Posterior) -> Figure:

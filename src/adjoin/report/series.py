@@ -5,7 +5,6 @@ Receives what users pass and predictions hold; hands arrays to the plots.
 
 from __future__ import annotations
 
-from itertools import pairwise
 from numbers import Real
 from typing import Any
 
@@ -44,12 +43,13 @@ def extremes(low: Float1D, high: Float1D, n_columns: int) -> Int1D:
     if n <= 2 * n_columns + 2:
         return np.arange(n)
     edges = np.linspace(0, n, n_columns + 1).astype(int)
-    kept = {0, n - 1}
-    for start, stop in pairwise(edges.tolist()):
-        # NaN neither smallest nor largest; a column of nothing else gives its first sample.
-        kept.add(start + int(np.argmin(np.nan_to_num(low[start:stop], nan=np.inf))))
-        kept.add(start + int(np.argmax(np.nan_to_num(high[start:stop], nan=-np.inf))))
-    return np.array(sorted(kept))
+    start, length = edges[:-1, None], np.diff(edges)[:, None]
+    # One row a column, the shorter ones filled up with their last sample.
+    sample = start + np.minimum(np.arange(length.max()), length - 1)
+    # NaN neither smallest nor largest; a column of nothing else gives its first sample.
+    below = np.where(np.isnan(low), np.inf, low)[sample].argmin(axis=1)
+    above = np.where(np.isnan(high), -np.inf, high)[sample].argmax(axis=1)
+    return np.unique(np.concatenate([[0, n - 1], edges[:-1] + below, edges[:-1] + above]))
 
 
 def records_of(given: Any, what: str) -> list[Float1D]:

@@ -1,25 +1,13 @@
-"""How every picture looks: colours, sizes, the dress of an Axes, and figures as SVG for a page.
+"""How every picture looks: its size, the dress of an Axes, and its scales.
 
-Receives Axes and Figures from the plots; hands a page SVG whose colours are variables of the page,
-so that one picture serves light and dark.
+Receives Axes from the plots and dresses them.
 """
 
 from __future__ import annotations
 
-import io
-import math
-import re
-import textwrap
-import warnings
-from collections.abc import Sequence
-from xml.etree import ElementTree
-
-import numpy as np
-from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 from matplotlib.ticker import (
     FuncFormatter,
     LogLocator,
@@ -29,34 +17,12 @@ from matplotlib.ticker import (
 )
 
 from adjoin.errors import AdjoinError
-
-INK, MUTED, FAINT, PAPER = "#333333", "#6b7280", "#b8bec6", "#ffffff"
-# After Okabe and Ito, distinguishable with any colour vision, darkened to be read as text on white.
-COLOURS = ("#0072b2", "#d55e00", "#00805e", "#a6508a", "#8a6d00", "#2c6e91", "#b03a2e", "#5b4ba2")
-BLUE, ORANGE = COLOURS[:2]
-
-_NAMED = {"ink": INK, "muted": MUTED, "faint": FAINT, "paper": PAPER}
-_LIGHT = _NAMED | {f"colour-{i}": colour for i, colour in enumerate(COLOURS, start=1)}
-CSS_VARIABLES = {colour: f"--{name}" for name, colour in _LIGHT.items()}
-"""The variable of the page that stands for each colour."""
-
-# The same hues, lightened until each has a contrast of at least 4.5 with the dark paper.
-_DARK = (
-    *("#e3e6ea", "#9aa3af", "#545c68", "#16191d"),
-    *("#56b4e9", "#f0904a", "#3fbf97", "#d68fbf", "#d3b13c", "#7fb8d6", "#ec8277", "#a99bea"),
-)
-THEMES = {
-    "light": {variable: colour for colour, variable in CSS_VARIABLES.items()},
-    "dark": dict(zip(CSS_VARIABLES.values(), _DARK, strict=True)),
-}
-"""What a page may set the variables to."""
+from adjoin.report.colours import FAINT, INK, PAPER
+from adjoin.report.layout import GridLayout
 
 WIDE, NARROW = 7.5, 3.6  # inches: a page, a phone
 FONT, SMALL = 9.0, 8.0  # points
-_CHARACTER = 0.6  # of the font size: a little more than the mean of DejaVu Sans, the widest in use
 _COLUMNS_PER_INCH = 100
-_SVG = "http://www.w3.org/2000/svg"
-_FAMILY = "'DejaVu Sans', Verdana, sans-serif"
 
 
 def new_axes(width: float, height: float) -> Axes:
@@ -66,7 +32,7 @@ def new_axes(width: float, height: float) -> Axes:
 
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure, laid out so that nothing is cut off."""
-    return Figure(figsize=(width, height), facecolor=PAPER, layout="constrained")
+    return Figure(figsize=(width, height), facecolor=PAPER, layout=GridLayout())
 
 
 def dress(ax: Axes, grid: str = "y") -> Axes:
@@ -74,16 +40,18 @@ def dress(ax: Axes, grid: str = "y") -> Axes:
     ax.set_facecolor("none")
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(FAINT)
-    ax.tick_params(which="both", color=FAINT, labelcolor=INK, labelsize=SMALL, length=3.0)
+    ax.tick_params(color=FAINT, labelcolor=INK, labelsize=SMALL, length=3.0)
     for axis in (ax.xaxis, ax.yaxis):
         axis.label.set(color=INK, fontsize=FONT)
         axis.get_offset_text().set(color=INK, fontsize=SMALL)
     if isinstance(formatter := ax.yaxis.get_major_formatter(), ScalarFormatter):
         formatter.set_useOffset(False)  # its corner is the legend's
     ax.set_axisbelow(True)
-    ax.grid(False)
-    if grid:
-        ax.grid(True, axis="x" if grid == "x" else "y", color=FAINT, alpha=0.4, linewidth=0.6)
+    for name, axis in (("x", ax.xaxis), ("y", ax.yaxis)):
+        if name == grid:
+            axis.grid(True, color=FAINT, alpha=0.4, linewidth=0.6)
+        else:
+            axis.grid(False)
     return ax
 
 
@@ -115,69 +83,6 @@ def columns_of(ax: Axes) -> int:
     return max(round(_COLUMNS_PER_INCH * width_of(ax)), 1)
 
 
-def room(inches: float, fontsize: float = FONT) -> int:
-    """How many characters stand side by side in that width."""
-    return max(int(inches * 72.0 / (_CHARACTER * fontsize)), 4)
-
-
-def shorten(text: str, n: int) -> str:
-    """A text of at most `n` characters, cut with an ellipsis."""
-    return text if len(text) <= n else text[: n - 1].rstrip() + "…"
-
-
-def plain(text: str) -> str:
-    """A text without the control characters that no picture can show and no SVG may hold."""
-    return "".join(c if c.isprintable() else " " for c in str(text))
-
-
-def with_unit(name: str, *unit: str) -> str:
-    """``y (mV)``, ``y (1e-5 V)``, or ``y`` where there is no unit."""
-    written = " ".join(filter(None, unit))
-    return f"{name} ({written})" if written else name
-
-
-def label_axes(ax: Axes, x: str, y: str = "") -> None:
-    """Label both axes by text, whatever dollar signs are in it, in lines that fit beside them."""
-    wide, high = room(0.8 * width_of(ax)), room(0.7 * height_of(ax))
-    ax.set_xlabel(_wrapped(x, wide), color=INK, fontsize=FONT, parse_math=False)
-    ax.set_ylabel(_wrapped(y, high), color=INK, fontsize=FONT, parse_math=False)
-
-
-def _wrapped(text: str, n: int) -> str:
-    return "\n".join(map(plain, textwrap.wrap(text, n)))
-
-
-def fold_exponent(ax: Axes) -> str:
-    """Where the values are tiny or huge, ticks in a power of ten: returned as text for the label.
-
-    The corner where matplotlib would write it is the legend's.
-    """
-    largest = max(map(abs, ax.get_ylim()))
-    order = math.floor(math.log10(largest)) if largest else 0
-    if -3 <= order < 6:
-        return ""
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 10.0**order:.4g}"))
-    return f"1e{order}"
-
-
-def write(ax: Axes, x: float, y: float, text: str, **changed: object) -> Text:
-    """Put a text into an Axes; by default in small muted letters, at data coordinates."""
-    look: dict[str, object] = {"color": MUTED, "fontsize": SMALL, "parse_math": False}
-    return ax.text(x, y, plain(text), **{**look, **changed})  # type: ignore[arg-type]
-
-
-def say(ax: Axes, text: str) -> Axes:
-    """An Axes that says why there is nothing to draw."""
-    write(ax, 0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center", fontsize=FONT)
-    ax.set_axis_off()
-    return ax
-
-
-def add_title(ax: Axes, text: str, fontsize: float = FONT) -> None:
-    """What an Axes shows, above its left edge."""
-    ax.set_title(plain(text), loc="left", fontsize=fontsize, color=INK, parse_math=False)
-
-
 def count_by_whole_numbers(axis: Axis) -> None:
     """No ticks between whole numbers."""
     axis.set_major_locator(MaxNLocator("auto", integer=True))
@@ -195,108 +100,3 @@ def scale_by_powers(ax: Axes) -> None:
     ax.yaxis.set_major_locator(MaxNLocator(5) if is_short else LogLocator(subs=steps))
     ax.yaxis.set_minor_locator(NullLocator())
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-
-
-def add_legend(ax: Axes, order: Sequence[str] = (), share: float = 0.9) -> None:
-    """A legend above the data: in the order of labels, as wide as a share of the whole width."""
-    found = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
-    labels = [*(name for name in order if name in found), *(n for n in found if n not in order)]
-    if not labels:
-        return
-    legend = ax.legend(
-        [found[name] for name in labels],
-        list(map(plain, labels)),
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        ncols=_legend_columns(labels, share * width_of(ax)),
-        frameon=False,
-        fontsize=SMALL,
-        labelcolor=INK,
-        borderaxespad=0.1,
-        handlelength=1.6,
-        columnspacing=1.4,
-    )
-    for text in legend.get_texts():
-        text.set_parse_math(False)
-
-
-def _legend_columns(labels: Sequence[str], inches: float) -> int:
-    """The most columns that fit, each as wide as its longest label."""
-    for n_columns in range(len(labels), 1, -1):
-        longest = [max(map(len, part)) for part in np.array_split(labels, n_columns)]
-        if sum(_CHARACTER * SMALL * n + 35.0 for n in longest) <= 72.0 * inches:
-            return n_columns
-    return 1
-
-
-def list_rows(ax: Axes, labels: Sequence[str]) -> None:
-    """Rows from top to bottom, each with its label on the left."""
-    ax.set_yticks(range(len(labels)), list(map(plain, labels)), parse_math=False)
-    ax.set_ylim(len(labels) - 0.4, -0.6)
-    ax.tick_params(axis="y", length=0.0)
-    ax.spines["left"].set_visible(False)
-
-
-def to_svg(figure: Figure, title: str = "plot", prefix: str = "plot") -> str:
-    """A figure as SVG to be put into a page, its colours as variables of the page.
-
-    Letters remain text, anchored where they belong, in a family whose first member is the widest:
-    so a reader can search and copy them, and another font does not make them overlap.
-
-    Parameters
-    ----------
-    figure : Figure
-    title : str
-        What it shows, for those who do not see it.
-    prefix : str
-        Goes before every id; another one for every figure of a page.
-    """
-    if not re.fullmatch(r"[A-Za-z][\w-]*", prefix, re.ASCII):
-        raise AdjoinError(f"a prefix is letters, digits, - and _, a letter first, not {prefix!r}")
-    buffer = io.StringIO()
-    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "adjoin"}), warnings.catch_warnings():
-        # A letter that the font here does not have, the reader's browser may well have.
-        warnings.filterwarnings("ignore", message="Glyph .* missing")
-        figure.savefig(buffer, format="svg", metadata=nothing, transparent=True)
-    root = ElementTree.fromstring(buffer.getvalue())
-    for element in root.iter():
-        element.tag = element.tag.rpartition("}")[2]
-        found = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
-        element.attrib = {name: _attribute(name, found[name], prefix) for name in found}
-    for name in ("metadata", "defs"):  # the style sheet in `defs` would be the whole page's
-        for element in [part for part in root.findall(name) if part.find("clipPath") is None]:
-            root.remove(element)
-    heading = ElementTree.Element("title", id=f"{prefix}-title")
-    heading.text = plain(title)
-    root.insert(0, heading)
-    root.attrib = {
-        "xmlns": _SVG,
-        "viewBox": root.attrib["viewBox"],
-        "width": "100%",
-        "role": "img",
-        "aria-labelledby": f"{prefix}-title",
-        # Black is left out by the writer, so what has no colour takes the ink.
-        "style": f"fill: var({CSS_VARIABLES[INK]}); font-family: {_FAMILY};"
-        " stroke-linejoin: round; stroke-linecap: butt",
-    }
-    return ElementTree.tostring(root, encoding="unicode")
-
-
-def _attribute(name: str, value: str, prefix: str) -> str:
-    """An attribute with ids of its own, variables for colours, and no digit that nobody sees."""
-    if name == "id":
-        return f"{prefix}-{value}"
-    if name == "href":
-        return value.replace("#", f"#{prefix}-", 1)
-    if name in ("d", "x", "y"):
-        rounded = re.sub(r"-?\d+\.\d{3,}", lambda found: f"{float(found[0]):.2f}", value)
-        return " ".join(rounded.split())
-    value = re.sub(r"font-family: [^;]*;? ?", "", value)
-    value = value.replace("url(#", f"url(#{prefix}-")
-    return re.sub(r"#[0-9a-f]{6}\b", _variable, value)
-
-
-def _variable(colour: re.Match[str]) -> str:
-    name = CSS_VARIABLES.get(colour[0])
-    return f"var({name})" if name else colour[0]

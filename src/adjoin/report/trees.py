@@ -14,15 +14,16 @@ from statistics import median
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from adjoin.errors import AdjoinError
 from adjoin.files import write_whole
 from adjoin.grammar.derivation import Derivation, DerivedTree
 from adjoin.grammar.grammar import Grammar
 from adjoin.grammar.tag import FOOT, SITE, TAG, Tree, format_address
-from adjoin.report.style import COLOURS, FAINT, INK, MUTED, PAPER
+from adjoin.report.colours import COLOURS, FAINT, INK, MUTED, PAPER
+from adjoin.report.layout import GridLayout
 
+_PAD = 11.0  # points around a tree
 _FORMATS = (".svg", ".png", ".pdf")
 
 
@@ -119,7 +120,7 @@ def figure_grammar(grammar: Grammar) -> Figure:
     n_rows = math.ceil(len(trees) / n_columns)
     depths = [max(node.depth for node in tree.nodes) for tree in trees.values()]
     heights = [max(depths[row * n_columns : (row + 1) * n_columns]) + 1.6 for row in range(n_rows)]
-    figure = Figure(figsize=(3.7 * n_columns, 0.62 * sum(heights)), layout=_layout())
+    figure = Figure(figsize=(3.7 * n_columns, 0.62 * sum(heights)), layout=GridLayout(_PAD))
     axes = figure.subplots(n_rows, n_columns, squeeze=False, height_ratios=heights).ravel()
     for ax, (name, tree) in zip(axes, trees.items(), strict=False):
         kind = "auxiliary" if tree.is_auxiliary else "initial"
@@ -141,7 +142,7 @@ def figure_derived(derived: DerivedTree, tag: TAG, title: str = "") -> Figure:
     group = term_colours(derivation)
     tree_depth = max(node.depth for node in tree.nodes) + 1
     step_depth = max(derivation.depths) + 1
-    figure = Figure(layout=_layout())
+    figure = Figure(layout=GridLayout(_PAD))
     upper, lower = figure.subplots(2, 1, height_ratios=(tree_depth, step_depth))
     plot_tree(tree, upper, "derived tree", [group[step] for step in derived.origin])
     plot_derivation(derivation, lower, tag, "derivation tree")
@@ -243,7 +244,3 @@ def _same_width(axes: Sequence[Axes]) -> None:
     for ax in axes:
         middle = sum(ax.get_xlim()) / 2
         ax.set_xlim(middle - width / 2, middle + width / 2)
-
-
-def _layout() -> ConstrainedLayoutEngine:
-    return ConstrainedLayoutEngine(w_pad=0.15, h_pad=0.15)
