@@ -16,8 +16,8 @@ from adjoin.errors import AdjoinError
 class Residual(StrEnum):
     """Which error of a model is judged."""
 
-    ONE_STEP = "one step ahead"
-    FREE_RUN = "free run"
+    ONE_STEP = "one-step"
+    FREE_RUN = "free-run"
 
 
 class Noise(StrEnum):
