@@ -22,18 +22,12 @@ from adjoin.inference.engines.workspace import make_chain, make_table, write_ter
 from adjoin.inference.ladder import Ladder
 from adjoin.inference.prior import Prior
 from adjoin.inference.problem import design
-from adjoin.kernels.fits import (
-    add_fit,
-    draw_inside,
-    fit_structure,
-    fitted_theta,
-    is_inside,
-    log_volume,
-    look_up,
-)
+from adjoin.kernels.ellipsoids import draw_inside, is_inside, log_volume
+from adjoin.kernels.fit_table import add_fit, fitted_theta, look_up
+from adjoin.kernels.fits import fit_structure
 from adjoin.kernels.free_run import assemble, free_run_error
-from adjoin.kernels.sensitivity import linearise
 from adjoin.kernels.simulate import BLOCK
+from adjoin.kernels.slopes import linearise
 from adjoin.kernels.state import Chain, FitWork
 
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"

@@ -9,7 +9,7 @@ drawn before anything is simulated, the uniform of the decision included: a prop
 proposal densities refuse is never run, and a run ends as soon as it is beyond the tolerance.
 
 A proposal is the paper's, or *guided*: with a constant probability the coefficients are drawn
-uniformly from the ellipsoid of the proposed structure's own fit (``kernels/fits.py``),
+uniformly from the ellipsoid of the proposed structure's own fit (``ellipsoids.py``),
 
 .. math::
     \frac{p(T')\,p(θ')\,j(T' \to T)\,|E_{T'}|}{p(T)\,p(θ)\,j(T \to T')\,|E_T|}\,1\{θ ∈ E_T\}
@@ -26,22 +26,15 @@ import numpy as np
 from adjoin.arrays import Float1D, Float2D
 from adjoin.kernels._jit import kernel
 from adjoin.kernels.draw import draw_categorical
-from adjoin.kernels.fits import (
-    HOPELESS,
-    add_fit,
-    draw_inside,
-    fit_structure,
-    fitted_theta,
-    is_inside,
-    log_volume,
-    look_up,
-)
+from adjoin.kernels.edits import apply_edit, copy_state
+from adjoin.kernels.ellipsoids import draw_inside, is_inside, log_volume
+from adjoin.kernels.fit_table import add_fit, fitted_theta, look_up
+from adjoin.kernels.fits import HOPELESS, fit_structure
 from adjoin.kernels.free_run import assemble, free_run_error
 from adjoin.kernels.moves import propose
-from adjoin.kernels.prediction import apply_edit
 from adjoin.kernels.prior import log_prior_structure
 from adjoin.kernels.record import has_room, record
-from adjoin.kernels.rungs import copy_state, exchange, rung
+from adjoin.kernels.rungs import exchange, rung
 from adjoin.kernels.state import (
     ACCEPTED,
     ANNEAL,
@@ -362,7 +355,7 @@ def finish_sample(
             ladder.swap[c, 0] += 1
             if ladder.distance[c + 1] <= ladder.tolerance[c]:
                 ladder.swap[c, 1] += 1
-                exchange(rung(ladder.state, c), rung(ladder.state, c + 1))
+                exchange(ladder.state, c)
                 for values in (ladder.distance, ladder.error):
                     values[c], values[c + 1] = values[c + 1], values[c]
                 is_new = is_new or c == 0

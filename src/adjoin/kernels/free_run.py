@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from adjoin.kernels._jit import kernel
-from adjoin.kernels.gram import dot
+from adjoin.kernels.products import dot
 from adjoin.kernels.simulate import BLOCK, fill_block, run_block
 from adjoin.kernels.state import FREE_RUN, Chain, FreeRun, Program, Regression
 

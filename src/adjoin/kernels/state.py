@@ -247,7 +247,7 @@ class Fit(NamedTuple):
 
     ``slot`` : (capacity,) of each term in the `GramTable`.
     ``norm``, ``target`` : (capacity,), ``correlation`` : (capacity, capacity) gathered from there.
-    ``shrink``, ``spread`` : (capacity,) h and d of `kernels/osa.py`.
+    ``shrink``, ``spread`` : (capacity,) h and d of `kernels/evidence.py`.
     ``factor`` : (capacity, capacity) upper Cholesky factor.
     ``projection`` : (capacity,) the solution v of Uᵀv = b.
     """

@@ -1,7 +1,7 @@
 """The one-step-ahead engine: conjugate reversible-jump chains (the paper's Approach 1).
 
-Receives data, grammar, prior and moves; runs ``kernels/osa.py`` on its own workspace and table, and
-gives traces.
+Receives data, grammar, prior and moves; runs ``kernels/prediction.py`` on its own workspace and
+table, and gives traces.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from adjoin.inference.moves import Moves
 from adjoin.inference.prior import STANDARD, Prior, draw_prior_terms
 from adjoin.inference.problem import design, lay_out
 from adjoin.inference.traces import ChainTrace, TraceLog, make_buffer
-from adjoin.kernels.gram import rehash
+from adjoin.kernels.hashing import rehash
 from adjoin.kernels.prediction import run_prediction
 from adjoin.kernels.state import Chain, Regression, Rules, Target, Trace
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.terms import Term
-from adjoin.kernels.gram import ROWS
+from adjoin.kernels.products import ROWS
 from adjoin.kernels.state import Chain, Fit, GramTable, Work
 
 MAX_TERMS = 256

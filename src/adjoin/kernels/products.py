@@ -12,6 +12,7 @@ import math
 
 from adjoin.arrays import Float1D, Int1D
 from adjoin.kernels._jit import kernel
+from adjoin.kernels.hashing import find_slot
 from adjoin.kernels.state import Fit, GramTable, Regression, Work
 
 # Rows per block: the candidate's and another term's block, 16 kB together, fit the first-level
@@ -66,43 +67,6 @@ def dot(left: Float1D, right: Float1D, n: int) -> float:
     for k in range(n):
         total += left[k] * right[k]
     return total
-
-
-@kernel()
-def hash_key(key: int, n_buckets: int) -> int:
-    """Where to look for a key first; `n_buckets` is a power of two.
-
-    Mutates: nothing. Allocates: nothing.
-    """
-    mixed = (key ^ (key >> 15) ^ (key >> 31)) & 0x7FFFFFFF
-    return ((mixed * 0x9E3779B) >> 12) & (n_buckets - 1)  # an odd multiplier spreads every bit
-
-
-@kernel()
-def find_slot(table: GramTable, key: int) -> int:
-    """The slot of a key, or -1 - b for the empty bucket b where it belongs.
-
-    Mutates: nothing. Allocates: nothing.
-    """
-    n_buckets = table.bucket.shape[0]
-    b = hash_key(key, n_buckets)
-    while table.bucket[b] >= 0:
-        if table.key[table.bucket[b]] == key:
-            return table.bucket[b]
-        b = (b + 1) & (n_buckets - 1)
-    return -1 - b
-
-
-@kernel(entry=True)
-def rehash(table: GramTable) -> None:
-    """Fill the buckets anew for the slots that are taken.
-
-    Mutates: table.bucket. Allocates: nothing.
-    """
-    for b in range(table.bucket.shape[0]):
-        table.bucket[b] = -1
-    for slot in range(table.size[0]):
-        table.bucket[-1 - find_slot(table, table.key[slot])] = slot
 
 
 @kernel()
@@ -203,3 +167,15 @@ def place_term(
         elif j > place:
             fit.correlation[place, j] = table.correlation[slot, fit.slot[j]]
     fit.correlation[place, place] = 1.0
+
+
+@kernel()
+def forget_products(table: GramTable, n: int) -> None:
+    """Make room for n terms more in the table of inner products, by forgetting all.
+
+    Mutates: table. Allocates: nothing.
+    """
+    if table.size[0] + n > table.key.shape[0]:
+        table.size[0] = 0
+        for b in range(table.bucket.shape[0]):
+            table.bucket[b] = -1

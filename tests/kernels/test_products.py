@@ -21,7 +21,7 @@ from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
 from adjoin.inference.problem import lay_out
 from adjoin.inference.traces import ChainTrace
-from adjoin.kernels.gram import ROWS, fill_column, place_term, take_slot
+from adjoin.kernels.products import ROWS, fill_column, place_term, take_slot
 from adjoin.kernels.state import GramTable, Regression
 
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"

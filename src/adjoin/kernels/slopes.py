@@ -18,7 +18,7 @@ from adjoin.arrays import Float1D
 from adjoin.kernels._jit import kernel
 from adjoin.kernels.free_run import first_terms
 from adjoin.kernels.functions import apply_derivative
-from adjoin.kernels.gram import dot
+from adjoin.kernels.products import dot
 from adjoin.kernels.simulate import BLOCK, fill_block, run_block
 from adjoin.kernels.state import FREE_RUN, FreeRun, Linearised
 
