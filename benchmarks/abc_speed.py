@@ -62,7 +62,8 @@ def main() -> None:
             begin = time.process_time()
             chain.advance(N_SAMPLES)
             seconds.append(time.process_time() - begin)
-            saved = chain.ladder.saved if not seed else saved + chain.ladder.saved
+            found = chain.ladder.rungs.counters.saved
+            saved = found if not seed else saved + found
         n_proposals = int(saved[PROPOSALS])
         n_possible = n_proposals - int(saved[IMPOSSIBLE_MOVES])
         n_rows = engine.regression.n_rows

@@ -86,7 +86,7 @@ def contents(*traces: ChainTrace) -> dict[str, object]:
 def packed_bytes(packed: dict[str, np.ndarray]) -> dict[str, bytes]:
     """All of a chain but how many fits were made: what was forgotten is made again."""
     found = {name: values.copy() for name, values in packed.items()}
-    found["saved"][FITS] = 0
+    found["rungs_counters_saved"][FITS] = 0
     return {name: values.tobytes() for name, values in found.items()}
 
 
@@ -131,7 +131,7 @@ def test_a_resumed_chain_continues(thin: int, kind: str) -> None:
         if stop:  # nothing to be told of before calibration
             parts.append(chain.finish())
         chain = engine.resume(packed)
-        assert chain.own.fits.size[0] == 0
+        assert chain.own.fits.n_entries[0] == 0
         assert chain.n_samples == 0
     straight = whole(engine, 9, n_samples)
     assert packed_bytes(chain.pack()) == packed_bytes(straight.pack())
@@ -144,7 +144,8 @@ def test_forgetting_the_fits_changes_nothing() -> None:
     grown, tiny = (
         whole(small(samples=N_SAMPLES, ladder=ladder, table_bytes=n), 3) for n in (64 * 2**20, 1)
     )
-    assert tiny.ladder.saved[FITS] > 2 * grown.ladder.saved[FITS] or not IS_COMPILED
+    few, many = (chain.ladder.rungs.counters.saved[FITS] for chain in (grown, tiny))
+    assert many > 2 * few or not IS_COMPILED
     assert packed_bytes(tiny.pack()) == packed_bytes(grown.pack())
     assert contents(tiny.finish()) == contents(grown.finish())
 
@@ -208,10 +209,11 @@ def test_nothing_is_recorded_while_the_ladder_anneals() -> None:
 def test_a_frozen_ladder_adapts_no_more(kind: str) -> None:
     n_samples = length(kind)
     chain = whole(make_engine(samples=n_samples, **KINDS[kind]), 6, n_samples // 2)
-    frozen = [values.tolist() for values in (chain.ladder.width, chain.ladder.tolerance)]
+    width, tolerance = chain.ladder.walk.width, chain.ladder.tolerances.tolerance
+    frozen = [width.tolist(), tolerance.tolist()]
     chain.advance(n_samples // 2)
-    assert [chain.ladder.width.tolist(), chain.ladder.tolerance.tolist()] == frozen
-    assert chain.ladder.move[:, 0, 0].all()  # it did walk
+    assert [width.tolist(), tolerance.tolist()] == frozen
+    assert chain.ladder.rungs.counters.move[:, 0, 0].all()  # it did walk
 
 
 def _fail(simulated: np.ndarray, measured: np.ndarray) -> float:

@@ -18,8 +18,8 @@ from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.equation import term_text
 from adjoin.grammar.terms import FUNCTIONS, Atom, Structure, exponents
 from adjoin.kernels.functions import fill_function
+from adjoin.kernels.layouts import Regression
 from adjoin.kernels.products import ROWS
-from adjoin.kernels.state import Regression
 from adjoin.model import Model
 
 JOINT, RESIDUAL = "joint", "residual"

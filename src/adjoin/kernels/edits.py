@@ -6,7 +6,8 @@ Receives what ``moves`` proposes; changes a `Chain`.
 from __future__ import annotations
 
 from adjoin.kernels._jit import kernel
-from adjoin.kernels.state import APPEND, REMOVE, Chain, Work
+from adjoin.kernels.state import APPEND, REMOVE, Chain
+from adjoin.kernels.tables import Work
 
 
 @kernel()
@@ -16,8 +17,8 @@ def apply_edit(chain: Chain, edit: int, index: int, degree: int, key: int, work:
     Mutates: chain. Allocates: nothing.
     """
     if edit == REMOVE:
-        last = chain.tally[0] - 1
-        chain.tally[0] = last
+        last = chain.n_terms[0] - 1
+        chain.n_terms[0] = last
         chain.degree[index], chain.key[index] = chain.degree[last], chain.key[last]
         chain.theta[index] = chain.theta[last]
         for i in range(chain.atom.shape[1]):
@@ -25,7 +26,7 @@ def apply_edit(chain: Chain, edit: int, index: int, degree: int, key: int, work:
             chain.atom[last, i] = -1
         return
     if edit == APPEND:
-        chain.tally[0] = index + 1
+        chain.n_terms[0] = index + 1
     chain.degree[index], chain.key[index] = degree, key
     for i in range(chain.atom.shape[1]):
         chain.atom[index, i] = work.atom[i] if i < degree else -1
@@ -37,8 +38,8 @@ def copy_state(source: Chain, target: Chain) -> None:
 
     Mutates: target. Allocates: nothing.
     """
-    n = source.tally[0]
-    target.tally[0] = n
+    n = source.n_terms[0]
+    target.n_terms[0] = n
     for i in range(n):
         target.degree[i], target.key[i] = source.degree[i], source.key[i]
         target.theta[i] = source.theta[i]
@@ -52,10 +53,10 @@ def exchange_terms(left: Chain, right: Chain) -> None:
 
     Mutates: left, right. Allocates: nothing.
     """
-    for i in range(max(left.tally[0], right.tally[0])):
+    for i in range(max(left.n_terms[0], right.n_terms[0])):
         left.degree[i], right.degree[i] = right.degree[i], left.degree[i]
         left.key[i], right.key[i] = right.key[i], left.key[i]
         left.theta[i], right.theta[i] = right.theta[i], left.theta[i]
         for a in range(left.atom.shape[1]):
             left.atom[i, a], right.atom[i, a] = right.atom[i, a], left.atom[i, a]
-    left.tally[0], right.tally[0] = right.tally[0], left.tally[0]
+    left.n_terms[0], right.n_terms[0] = right.n_terms[0], left.n_terms[0]

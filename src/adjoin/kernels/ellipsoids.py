@@ -17,23 +17,25 @@ import numpy as np
 from adjoin.arrays import Float1D
 from adjoin.kernels._jit import kernel
 from adjoin.kernels.fit_table import load_factor
+from adjoin.kernels.layouts import Regression
 from adjoin.kernels.linalg import solve_upper
 from adjoin.kernels.products import pinned_place
-from adjoin.kernels.state import FitTable, Linearised, Regression
+from adjoin.kernels.tables import FitTable, FitWork
 
 
 @kernel()
-def is_inside(fits: FitTable, entry: int, theta: Float1D, square: float) -> bool:
+def is_inside(own: FitWork, entry: int, theta: Float1D, square: float) -> bool:
     """Whether θ, in the order of the structure looked up last, is in the ellipsoid ‖Jδ‖² ≤ square.
 
     Mutates: nothing. Allocates: nothing.
     """
-    n, first, order = fits.n_terms[entry], fits.first_value[entry], fits.first_key[entry]
+    fits, found = own.fits, own.fits.entry
+    n, first, order = found.n_terms[entry], found.first_value[entry], found.first_key[entry]
     at, total = first + 2 * n, 0.0
     for i in range(n):
         row = 0.0
         for j in range(i, n):
-            place = fits.place[fits.key[order + n + j]]
+            place = own.place[fits.key[order + n + j]]
             delta = theta[place] - fits.value[first + j]
             row += fits.value[at] * fits.value[first + n + j] * delta
             at += 1
@@ -49,28 +51,28 @@ def log_volume(fits: FitTable, data: Regression, entry: int, square: float) -> f
 
     Mutates: nothing. Allocates: nothing.
     """
-    n = fits.n_terms[entry] - data.pinned_key.shape[0]
+    n = fits.entry.n_terms[entry] - data.pinned_key.shape[0]
     if n == 0:
         return 0.0
     ball = 0.5 * n * math.log(math.pi) - math.lgamma(0.5 * n + 1.0)
-    return ball + 0.5 * n * math.log(square) - fits.scalar[entry, 2]
+    return ball + 0.5 * n * math.log(square) - fits.entry.log_det[entry]
 
 
 @kernel()
 def draw_inside(
     rng: np.random.Generator,
-    fits: FitTable,
+    own: FitWork,
     data: Regression,
     entry: int,
     square: float,
-    linear: Linearised,
     theta: Float1D,
 ) -> None:
     """A θ uniform on the ellipsoid ‖Jδ‖² ≤ square, in the order of the structure looked up last.
 
-    Mutates: rng (a normal per free term and a uniform), linear, theta. Allocates: nothing.
+    Mutates: rng (a normal per free term and a uniform), own.linear, theta. Allocates: nothing.
     """
-    n, first, order = fits.n_terms[entry], fits.first_value[entry], fits.first_key[entry]
+    fits, found, linear = own.fits, own.fits.entry, own.linear
+    n, first, order = found.n_terms[entry], found.first_value[entry], found.first_key[entry]
     n_free, length = n - data.pinned_key.shape[0], 0.0
     for i in range(n):
         is_pinned = pinned_place(data, fits.key[order + fits.key[order + n + i]]) >= 0
@@ -84,5 +86,5 @@ def draw_inside(
     load_factor(fits, entry, linear.factor)
     solve_upper(linear.factor, n, linear.step)
     for i in range(n):
-        place = fits.place[fits.key[order + n + i]]
+        place = own.place[fits.key[order + n + i]]
         theta[place] = fits.value[first + i] + linear.step[i] / fits.value[first + n + i]

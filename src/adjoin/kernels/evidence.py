@@ -25,9 +25,11 @@ import math
 import numpy as np
 
 from adjoin.kernels._jit import kernel
+from adjoin.kernels.layouts import Regression
 from adjoin.kernels.linalg import factorise, solve_transposed, solve_upper
 from adjoin.kernels.products import place_term, take_slot
-from adjoin.kernels.state import Chain, Fit, GramTable, Regression, Work
+from adjoin.kernels.state import Chain
+from adjoin.kernels.tables import Fit, ProductTable, Work
 
 
 @kernel()
@@ -71,7 +73,7 @@ def draw_coefficients(
 
     Mutates: rng (one normal per term), chain.theta, work. Allocates: nothing.
     """
-    n = chain.tally[0]
+    n = chain.n_terms[0]
     for i in range(n):
         work.normal[i] = fit.projection[i] + rng.standard_normal()
     solve_upper(fit.factor, n, work.normal)
@@ -86,7 +88,7 @@ def squared_error(fit: Fit, chain: Chain, target_norm: float, work: Work) -> flo
 
     Mutates: work. Allocates: nothing.
     """
-    n, total = chain.tally[0], target_norm * target_norm
+    n, total = chain.n_terms[0], target_norm * target_norm
     for i in range(n):
         work.normal[i] = fit.norm[i] * chain.theta[i]
     for i in range(n):
@@ -153,11 +155,11 @@ def keep_factor(source: Fit, target: Fit, n: int) -> None:
 
 
 @kernel()
-def gather_fit(chain: Chain, data: Regression, table: GramTable, work: Work) -> None:
+def gather_fit(chain: Chain, data: Regression, table: ProductTable, work: Work) -> None:
     """Set up the fit of the chain's present structure from the table.
 
     Mutates: table, work. Allocates: nothing.
     """
-    for i in range(chain.tally[0]):
+    for i in range(chain.n_terms[0]):
         slot = take_slot(table, data, chain.atom[i], chain.degree[i], chain.key[i], work.column)
         place_term(table, data, slot, work.current, i, i, work)

@@ -8,40 +8,41 @@ from __future__ import annotations
 
 import math
 
-from adjoin.arrays import Float1D, Float2D
+from adjoin.arrays import Float1D, Float2D, Int1D
 from adjoin.kernels._jit import kernel
 from adjoin.kernels.hashing import hash_keys
-from adjoin.kernels.state import Chain, FitTable, FitWork
+from adjoin.kernels.state import FITTED, Chain
+from adjoin.kernels.tables import FitTable, FitWork
 
 
 @kernel()
-def sort_terms(chain: Chain, fits: FitTable) -> None:
+def sort_terms(chain: Chain, own: FitWork) -> None:
     """The keys of a structure in ascending order, and where each is.
 
-    Mutates: fits.sorted, fits.place. Allocates: nothing.
+    Mutates: own.sorted, own.place. Allocates: nothing.
     """
-    for i in range(chain.tally[0]):
+    for i in range(chain.n_terms[0]):
         key, j = chain.key[i], i
-        while j > 0 and fits.sorted[j - 1] > key:
-            fits.sorted[j], fits.place[j] = fits.sorted[j - 1], fits.place[j - 1]
+        while j > 0 and own.sorted[j - 1] > key:
+            own.sorted[j], own.place[j] = own.sorted[j - 1], own.place[j - 1]
             j -= 1
-        fits.sorted[j], fits.place[j] = key, i
+        own.sorted[j], own.place[j] = key, i
 
 
 @kernel()
-def find_entry(fits: FitTable, n: int) -> int:
-    """The entry of the n sorted keys, or -1 - b for the empty bucket b where it belongs.
+def find_entry(fits: FitTable, key: Int1D, n: int) -> int:
+    """The entry of n keys in ascending order, or -1 - b for the empty bucket b where it belongs.
 
     Mutates: nothing. Allocates: nothing.
     """
     n_buckets = fits.bucket.shape[0]
-    b = hash_keys(fits.sorted, n, n_buckets)
+    b = hash_keys(key, n, n_buckets)
     while fits.bucket[b] >= 0:
         entry = fits.bucket[b]
-        is_same = fits.n_terms[entry] == n
-        first = fits.first_key[entry]
+        is_same = fits.entry.n_terms[entry] == n
+        first = fits.entry.first_key[entry]
         for i in range(n if is_same else 0):
-            if fits.key[first + i] != fits.sorted[i]:
+            if fits.key[first + i] != key[i]:
                 is_same = False
                 break
         if is_same:
@@ -56,8 +57,7 @@ def forget_fits(fits: FitTable) -> None:
 
     Mutates: fits. Allocates: nothing.
     """
-    for i in range(fits.size.shape[0]):
-        fits.size[i] = 0
+    fits.n_entries[0], fits.n_keys[0], fits.n_values[0] = 0, 0, 0
     for b in range(fits.bucket.shape[0]):
         fits.bucket[b] = -1
 
@@ -77,46 +77,46 @@ def look_up(chain: Chain, own: FitWork) -> int:
 
     Mutates: own. Allocates: nothing.
     """
-    fits, scratch, n = own.fits, own.scratch, chain.tally[0]
-    sort_terms(chain, fits)
-    found = find_entry(fits, n)
+    fits, scratch, n = own.fits, own.scratch, chain.n_terms[0]
+    sort_terms(chain, own)
+    found = find_entry(fits, own.sorted, n)
     if found >= 0:
         return found
     for i in range(n):
-        place = fits.place[i]
+        place = own.place[i]
         scratch.degree[i], scratch.key[i] = chain.degree[place], chain.key[place]
         for a in range(chain.atom.shape[1]):
             scratch.atom[i, a] = chain.atom[place, a]
-    scratch.tally[0] = n
+    scratch.n_terms[0] = n
     return -1
 
 
 @kernel()
-def add_fit(own: FitWork, error: float, foreseen: float) -> int:
-    """Enter the fit of the scratch that `fit_structure` has just made; its entry.
+def add_fit(own: FitWork, fit: tuple[int, float, float]) -> int:
+    """Enter what `fit_structure` has just made of the scratch; its entry, without a score yet.
 
     Mutates: own. Allocates: nothing.
     """
-    fits, n = own.fits, own.scratch.tally[0]
+    fits, found, n = own.fits, own.fits.entry, own.scratch.n_terms[0]
     if (
-        fits.size[0] == fits.n_terms.shape[0]
-        or fits.size[1] + 2 * n > fits.key.shape[0]
-        or fits.size[2] + n_values(n) > fits.value.shape[0]
+        fits.n_entries[0] == found.status.shape[0]
+        or fits.n_keys[0] + 2 * n > fits.key.shape[0]
+        or fits.n_values[0] + n_values(n) > fits.value.shape[0]
     ):
         forget_fits(fits)
-    entry = fits.size[0]
-    fits.bucket[-1 - find_entry(fits, n)] = entry
-    fits.n_terms[entry] = n
-    fits.first_key[entry], fits.first_value[entry] = fits.size[1], fits.size[2]
-    fits.scalar[entry, 0], fits.scalar[entry, 1] = error, foreseen
-    fits.scalar[entry, 2] = 0.0
+    entry, first = fits.n_entries[0], fits.n_keys[0]
+    fits.bucket[-1 - find_entry(fits, own.sorted, n)] = entry
+    found.status[entry], found.error[entry], found.foreseen[entry] = fit
+    found.log_det[entry], found.score[entry] = math.nan, math.nan
+    found.n_terms[entry] = n
+    found.first_key[entry], found.first_value[entry] = first, fits.n_values[0]
     for i in range(n):
-        fits.key[fits.size[1] + i] = fits.sorted[i]
-    fits.size[0] += 1
-    fits.size[1] += 2 * n
-    if error < math.inf:
+        fits.key[first + i] = own.sorted[i]
+    fits.n_entries[0] += 1
+    fits.n_keys[0] += 2 * n
+    if found.status[entry] == FITTED:
         store_fit(fits, entry, n, own)
-        fits.size[2] += n_values(n)
+        fits.n_values[0] += n_values(n)
     return entry
 
 
@@ -126,8 +126,8 @@ def store_fit(fits: FitTable, entry: int, n: int, own: FitWork) -> None:
 
     Mutates: fits. Allocates: nothing.
     """
-    linear, value, first = own.linear, fits.value, fits.first_value[entry]
-    order = fits.first_key[entry] + n
+    linear, value, first = own.linear, fits.value, fits.entry.first_value[entry]
+    order = fits.entry.first_key[entry] + n
     log_det, at = 0.0, first + 2 * n
     for i in range(n):
         fits.key[order + i] = own.run.order[i]
@@ -137,7 +137,7 @@ def store_fit(fits: FitTable, entry: int, n: int, own: FitWork) -> None:
         for j in range(i, n):
             value[at] = linear.factor[i, j]
             at += 1
-    fits.scalar[entry, 2] = log_det
+    fits.entry.log_det[entry] = log_det
 
 
 @kernel()
@@ -146,8 +146,8 @@ def load_factor(fits: FitTable, entry: int, factor: Float2D) -> None:
 
     Mutates: factor. Allocates: nothing.
     """
-    n = fits.n_terms[entry]
-    at = fits.first_value[entry] + 2 * n
+    n = fits.entry.n_terms[entry]
+    at = fits.entry.first_value[entry] + 2 * n
     for i in range(n):
         for j in range(i, n):
             factor[i, j] = fits.value[at]
@@ -155,11 +155,12 @@ def load_factor(fits: FitTable, entry: int, factor: Float2D) -> None:
 
 
 @kernel()
-def fitted_theta(fits: FitTable, entry: int, theta: Float1D) -> None:
+def fitted_theta(own: FitWork, entry: int, theta: Float1D) -> None:
     """The optimum, in the order of the structure that was looked up last.
 
     Mutates: theta. Allocates: nothing.
     """
-    n, first, order = fits.n_terms[entry], fits.first_value[entry], fits.first_key[entry]
+    fits, found = own.fits, own.fits.entry
+    n, first, order = found.n_terms[entry], found.first_value[entry], found.first_key[entry]
     for i in range(n):
-        theta[fits.place[fits.key[order + n + i]]] = fits.value[first + i]
+        theta[own.place[fits.key[order + n + i]]] = fits.value[first + i]

@@ -12,10 +12,13 @@ import math
 from adjoin.kernels._jit import kernel
 from adjoin.kernels.evidence import evaluate, squared_error
 from adjoin.kernels.free_run import assemble, feeds_back, free_run_error
+from adjoin.kernels.layouts import Regression
 from adjoin.kernels.linalg import factorise, solve_transposed, solve_upper
+from adjoin.kernels.prior import log_normal, term_prior
 from adjoin.kernels.products import forget_products, pinned_place, place_term, take_slot
 from adjoin.kernels.slopes import linearise
-from adjoin.kernels.state import Chain, FitWork, Linearised, Regression
+from adjoin.kernels.state import FITTED, GIVEN_UP, UNFITTABLE, Chain, PriorTable
+from adjoin.kernels.tables import FitWork, Linearised
 
 ROUNDS = 10
 TRIES = 8
@@ -26,6 +29,8 @@ START_NOISE = 1e-8
 # A start is damped until it is at most this much worse than no model.
 BAD_START = 2.0
 HALVINGS = 12
+# What comes of a structure without a fit.
+NO_FIT = (UNFITTABLE, math.nan, math.nan)
 # A fit is given up where even the linearised optimum is so many times the loosest tolerance.
 HOPELESS = 4.0
 
@@ -36,7 +41,7 @@ def one_step_start(scratch: Chain, data: Regression, own: FitWork, coefficient: 
 
     Mutates: scratch.theta, own. Allocates: nothing.
     """
-    n, fit, norm = scratch.tally[0], own.work.current, data.target_norm
+    n, fit, norm = scratch.n_terms[0], own.work.current, data.target_norm
     forget_products(own.table, n)
     for i in range(n):
         slot = take_slot(
@@ -66,7 +71,7 @@ def damp_start(scratch: Chain, data: Regression, own: FitWork) -> float:
 
     Mutates: scratch.theta, own. Allocates: nothing.
     """
-    n, run, limit = scratch.tally[0], own.run, BAD_START * data.output_norm**2
+    n, run, limit = scratch.n_terms[0], own.run, BAD_START * data.output_norm**2
     for _ in range(HALVINGS):
         error, _ = free_run_error(n, run, limit)
         if error < math.inf:
@@ -83,7 +88,7 @@ def hold_pinned(scratch: Chain, data: Regression, own: FitWork) -> None:
 
     Mutates: own.linear. Allocates: nothing.
     """
-    n, linear = scratch.tally[0], own.linear
+    n, linear = scratch.n_terms[0], own.linear
     for i in range(n if data.pinned_key.shape[0] else 0):
         if pinned_place(data, scratch.key[own.run.order[i]]) >= 0:
             linear.gradient[i] = 0.0
@@ -157,19 +162,19 @@ def try_steps(n: int, own: FitWork, error: float, damping: float) -> tuple[float
 @kernel()
 def fit_structure(
     data: Regression, own: FitWork, coefficient: float, level: float
-) -> tuple[float, float]:
-    """Fit the structure in the scratch; its squared error, and the largest foreseen on the way.
+) -> tuple[int, float, float]:
+    """Fit the structure in the scratch: what came of it, its squared error, the largest foreseen.
 
-    On success ``own.linear`` holds lengths and factor, and the program the coefficients and their
-    order. The error is infinite where there is no fit: terms that cannot be told apart, runs that
-    diverge, or an error foreseen above `HOPELESS` times `level`.
+    If it is `FITTED`, ``own.linear`` holds lengths and factor, and the program the coefficients and
+    their order. It is `GIVEN_UP` where an error is foreseen above `HOPELESS` times `level`, and
+    `UNFITTABLE` where terms cannot be told apart or runs diverge.
 
     Mutates: own. Allocates: nothing.
     """
     scratch, linear, run = own.scratch, own.linear, own.run
-    n = scratch.tally[0]
+    n = scratch.n_terms[0]
     if not one_step_start(scratch, data, own, coefficient):
-        return math.inf, math.inf
+        return NO_FIT
     assemble(scratch, data, run)
     if not feeds_back(run, n):  # then the free run is the one-step prediction
         fit = own.work.current
@@ -180,25 +185,25 @@ def fit_structure(
             for j in range(i + 1, n):
                 linear.factor[i, j] = fit.correlation[i, j]
         if not factorise(linear.factor, n):
-            return math.inf, math.inf
+            return NO_FIT
         error = squared_error(fit, scratch, data.target_norm, own.work)
-        return error, 0.0
+        return FITTED, error, 0.0
     error, damping, foreseen = damp_start(scratch, data, own), 0.0, 0.0
     if error == math.inf:
-        return math.inf, math.inf
+        return NO_FIT
     for number in range(ROUNDS):
         if not linearise(n, run, linear):
-            return math.inf, math.inf
+            return NO_FIT
         hold_pinned(scratch, data, own)
         if not scale_normal(linear, n):
-            return math.inf, math.inf
+            return NO_FIT
         gain = solve_step(linear, n, 0.0)
         if math.isnan(gain):
-            return math.inf, math.inf
+            return NO_FIT
         if number > 0:  # what is foreseen from the start itself may be far too dark
             foreseen = max(foreseen, error - gain)
         if foreseen > HOPELESS * level:
-            return math.inf, foreseen
+            return GIVEN_UP, math.nan, foreseen
         if gain < SETTLED * error / data.n_rows:
             break
         found, damping = try_steps(n, own, error, damping)
@@ -206,5 +211,36 @@ def fit_structure(
             break
         error = found
     if math.isnan(solve_step(linear, n, 0.0)):  # the factor that the ellipsoid is made of
-        return math.inf, math.inf
-    return error, foreseen
+        return NO_FIT
+    return FITTED, error, foreseen
+
+
+@kernel()
+def score_fit(
+    prior: PriorTable, n_fixed: int, coefficient: float, data: Regression, own: FitWork, entry: int
+) -> None:
+    r"""Score the fit that was just made: the Laplace approximation of its structure's posterior.
+
+    .. math::
+        \log p(T) + \log N(\hat θ; 0, σ_θ² I) - \tfrac n2 \log \tfrac{S_T}{n}
+        + \tfrac p2 \log \tfrac{2π S_T}{n} - \tfrac12 \log |J^TJ|
+
+    with p coefficients that are not pinned, σ_θ² the `coefficient`, and `n_fixed` terms in all
+    structures. (Pinned coefficients have the same density in all.)
+    Terms are taken in the order of their keys, so that it is the same in whatever order they came.
+
+    Mutates: own.fits. Allocates: nothing.
+    """
+    fits, found, scratch = own.fits, own.fits.entry, own.scratch
+    if found.status[entry] != FITTED:
+        return
+    n, first, score = found.n_terms[entry], found.first_value[entry], -found.log_det[entry]
+    for i in range(n):
+        if own.place[i] >= n_fixed:
+            density = term_prior(prior, scratch.atom[i], scratch.degree[i])
+            score += math.log(prior.expected_terms * density)
+        score += log_normal(fits.value[first + i], coefficient)
+    least = 1e-16 * data.output_norm * data.output_norm
+    variance, n_free = max(found.error[entry], least) / data.n_rows, n - data.pinned_key.shape[0]
+    score += 0.5 * n_free * math.log(2.0 * math.pi * variance)
+    found.score[entry] = score - 0.5 * data.n_rows * math.log(variance)

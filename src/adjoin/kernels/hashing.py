@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from adjoin.arrays import Int1D
 from adjoin.kernels._jit import kernel
-from adjoin.kernels.state import GramTable
+from adjoin.kernels.tables import ProductTable
 
 
 @kernel()
@@ -30,7 +30,7 @@ def hash_keys(key: Int1D, n: int, n_buckets: int) -> int:
 
 
 @kernel()
-def find_slot(table: GramTable, key: int) -> int:
+def find_slot(table: ProductTable, key: int) -> int:
     """The slot of a key, or -1 - b for the empty bucket b where it belongs.
 
     Mutates: nothing. Allocates: nothing.
@@ -45,7 +45,7 @@ def find_slot(table: GramTable, key: int) -> int:
 
 
 @kernel(entry=True)
-def rehash(table: GramTable) -> None:
+def rehash(table: ProductTable) -> None:
     """Fill the buckets anew for the slots that are taken.
 
     Mutates: table.bucket. Allocates: nothing.

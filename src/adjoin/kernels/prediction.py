@@ -23,6 +23,7 @@ from adjoin.kernels.evidence import (
     log_likelihood,
     squared_error,
 )
+from adjoin.kernels.layouts import Regression
 from adjoin.kernels.moves import propose
 from adjoin.kernels.products import place_term, take_slot
 from adjoin.kernels.record import has_room, record
@@ -38,13 +39,11 @@ from adjoin.kernels.state import (
     SINGULAR_NOISE,
     STAY,
     Chain,
-    GramTable,
-    Regression,
     Rules,
     Target,
     Trace,
-    Work,
 )
+from adjoin.kernels.tables import ProductTable, Work
 from adjoin.kernels.terms import term_key
 
 
@@ -54,7 +53,7 @@ def step_structure(
     chain: Chain,
     rules: Rules,
     data: Regression,
-    table: GramTable,
+    table: ProductTable,
     work: Work,
     trace: Trace,
     log_evidence: float,
@@ -74,7 +73,7 @@ def step_structure(
     edit, index, degree, log_ratio = propose(rng, move, chain, rules.prior, rules.moves, work)
     if edit == IMPOSSIBLE:
         return log_evidence, False
-    n, key = chain.tally[0], 0
+    n, key = chain.n_terms[0], 0
     if edit == APPEND and n == chain.key.shape[0]:
         trace.trouble[CROWDED] += 1
         return log_evidence, False
@@ -85,14 +84,14 @@ def step_structure(
     else:
         key = term_key(work.atom, degree, rules.prior.weight.shape[0])
         slot = take_slot(table, data, work.atom, degree, key, work.column)
-        table.used[slot] = chain.tally[1]
+        table.used[slot] = chain.n_drawn[0]
         if not math.isfinite(table.norm[slot]):
             trace.trouble[SINGULAR] += 1
             return log_evidence, False
         copy_fit(work.current, work.proposed, n, -1)
         place_term(table, data, slot, work.proposed, index, n, work)
         n_after = n + 1 if edit == APPEND else n
-    noise, coefficient = chain.variance[0], chain.variance[1]
+    noise, coefficient = chain.noise[0], chain.coefficient[0]
     power, norm = rules.target.power, data.target_norm
     proposed = evaluate(work.proposed, n_after, noise, coefficient, power, norm)
     if math.isnan(proposed):
@@ -127,24 +126,24 @@ def step_variances(
     A draw under which the structure cannot be factorised is refused: the old one stays. That is a
     Metropolis step for the posterior restricted to what can be factorised.
 
-    Mutates: rng, chain.variance, work, trace. Allocates: nothing.
+    Mutates: rng, chain.noise, chain.coefficient, work, trace. Allocates: nothing.
     """
-    n, power, norm = chain.tally[0], target.power, data.target_norm
+    n, power, norm = chain.n_terms[0], target.power, data.target_norm
     n_pinned = data.pinned_theta.shape[0]
-    noise, coefficient = chain.variance[0], chain.variance[1]
+    noise, coefficient = chain.noise[0], chain.coefficient[0]
     shape = target.noise_shape + 0.5 * power * data.n_rows
-    chain.variance[0] = draw_inverse_gamma(rng, shape, target.noise_scale + 0.5 * power * error)
+    chain.noise[0] = draw_inverse_gamma(rng, shape, target.noise_scale + 0.5 * power * error)
     if target.coefficient_shape > 0.0:
         square = 0.0
         for i in range(n_pinned, n):
             square += chain.theta[i] * chain.theta[i]
         shape = target.coefficient_shape + 0.5 * (n - n_pinned)
         scale = target.coefficient_scale + 0.5 * square
-        chain.variance[1] = draw_inverse_gamma(rng, shape, scale)
-    log_evidence = evaluate(work.current, n, chain.variance[0], chain.variance[1], power, norm)
+        chain.coefficient[0] = draw_inverse_gamma(rng, shape, scale)
+    log_evidence = evaluate(work.current, n, chain.noise[0], chain.coefficient[0], power, norm)
     if math.isnan(log_evidence):
         trace.trouble[SINGULAR_NOISE] += 1
-        chain.variance[0], chain.variance[1] = noise, coefficient
+        chain.noise[0], chain.coefficient[0] = noise, coefficient
         log_evidence = evaluate(work.current, n, noise, coefficient, power, norm)
     return log_evidence
 
@@ -155,7 +154,7 @@ def run_prediction(
     chain: Chain,
     rules: Rules,
     data: Regression,
-    table: GramTable,
+    table: ProductTable,
     work: Work,
     trace: Trace,
     n_samples: int,
@@ -172,9 +171,9 @@ def run_prediction(
     norm, n_pinned = data.target_norm, data.pinned_theta.shape[0]
     log_evidence = evaluate(
         work.current,
-        chain.tally[0],
-        chain.variance[0],
-        chain.variance[1],
+        chain.n_terms[0],
+        chain.noise[0],
+        chain.coefficient[0],
         rules.target.power,
         norm,
     )
@@ -190,15 +189,15 @@ def run_prediction(
             rng, chain, rules, data, table, work, trace, log_evidence
         )
         is_new = is_new or is_changed
-        draw_coefficients(rng, work.current, chain, chain.variance[1], n_pinned, work)
+        draw_coefficients(rng, work.current, chain, chain.coefficient[0], n_pinned, work)
         error = squared_error(work.current, chain, norm, work)
         log_evidence = step_variances(rng, chain, rules.target, data, work, trace, error)
-        chain.tally[1] += 1
+        chain.n_drawn[0] += 1
         n_drawn += 1
-        if chain.tally[1] % rules.target.thin == 0:
-            log_lik = log_likelihood(data.n_rows, error, chain.variance[0])
+        if chain.n_drawn[0] % rules.target.thin == 0:
+            log_lik = log_likelihood(data.n_rows, error, chain.noise[0])
             record(chain, rules.prior, rules.moves, trace, log_lik, 0.0, is_new)
             is_new = False
-    for i in range(chain.tally[0]):
-        table.used[work.current.slot[i]] = chain.tally[1]
+    for i in range(chain.n_terms[0]):
+        table.used[work.current.slot[i]] = chain.n_drawn[0]
     return n_drawn

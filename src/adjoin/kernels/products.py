@@ -1,6 +1,6 @@
 """Inner products of term columns, computed once and looked up ever after.
 
-Receives the data as a `Regression`; fills a `GramTable`. Columns are not stored: they are made a
+Receives the data as a `Regression`; fills a `ProductTable`. Columns are not stored: they are made a
 block of rows at a time from the signals, which stay in the processor's cache, and that is faster
 than reading stored columns from memory. Each entry is a function of its two terms and the data
 alone, to the last bit, so a table may forget entries without changing any result.
@@ -13,7 +13,8 @@ import math
 from adjoin.arrays import Float1D, Int1D
 from adjoin.kernels._jit import kernel
 from adjoin.kernels.hashing import find_slot
-from adjoin.kernels.state import Fit, GramTable, Regression, Work
+from adjoin.kernels.layouts import Regression
+from adjoin.kernels.tables import Fit, ProductTable, Work
 
 # Rows per block: the candidate's and another term's block, 16 kB together, fit the first-level
 # cache beside a few signals.
@@ -83,7 +84,7 @@ def pinned_place(data: Regression, key: int) -> int:
 
 @kernel()
 def take_slot(
-    table: GramTable, data: Regression, atom: Int1D, degree: int, key: int, column: Float1D
+    table: ProductTable, data: Regression, atom: Int1D, degree: int, key: int, column: Float1D
 ) -> int:
     """The slot of a term; a new one, with its norm and its correlation with the output, if need be.
 
@@ -121,7 +122,7 @@ def take_slot(
 
 
 @kernel()
-def fill_products(table: GramTable, data: Regression, slot: int, n: int, work: Work) -> None:
+def fill_products(table: ProductTable, data: Regression, slot: int, n: int, work: Work) -> None:
     """Correlations of the term in `slot` with the `n` terms in ``work.missing``, in one pass.
 
     Mutates: table, work. Allocates: nothing.
@@ -145,7 +146,7 @@ def fill_products(table: GramTable, data: Regression, slot: int, n: int, work: W
 
 @kernel()
 def place_term(
-    table: GramTable, data: Regression, slot: int, fit: Fit, place: int, n: int, work: Work
+    table: ProductTable, data: Regression, slot: int, fit: Fit, place: int, n: int, work: Work
 ) -> None:
     """Enter a term of the table into a fit of n terms, at `place`, with all it needs.
 
@@ -170,7 +171,7 @@ def place_term(
 
 
 @kernel()
-def forget_products(table: GramTable, n: int) -> None:
+def forget_products(table: ProductTable, n: int) -> None:
     """Make room for n terms more in the table of inner products, by forgetting all.
 
     Mutates: table. Allocates: nothing.

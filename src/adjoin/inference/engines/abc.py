@@ -25,15 +25,9 @@ from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
 from adjoin.inference.problem import lay_out
 from adjoin.kernels.abc import run_abc
-from adjoin.kernels.state import (
-    DESCEND,
-    POLISH,
-    RECORD,
-    AbcTarget,
-    MoveTable,
-    PriorTable,
-    Regression,
-)
+from adjoin.kernels.ladders import AbcTarget
+from adjoin.kernels.layouts import Regression
+from adjoin.kernels.state import DESCEND, POLISH, RECORD, MoveTable, PriorTable
 
 _REACH = 1.2  # of the guided ellipsoid: the linearised tolerance is a little too narrow
 
@@ -192,15 +186,15 @@ class AbcEngine:
         if self.distance is not None:
             return theta
         chain = self.start(0)
-        state = as_rung(chain.ladder.state, 0)
+        state = as_rung(chain.ladder.rungs.state, 0)
         # In the chain's order fixed terms come first.
         fixed = [term for term in structure if term in self.alphabet.fixed.terms]
         terms = [*fixed, *(term for term in structure if term not in fixed)]
         order = [structure.terms.index(term) for term in terms]
         write_terms(state, self.encoding, terms)
         state.theta[: len(terms)] = np.asarray(theta)[order]
-        chain.ladder.distance[:] = distance
-        chain.ladder.error[:] = distance * self.target.unit
+        chain.ladder.tolerances.distance[:] = distance
+        chain.ladder.rungs.error[:] = distance * self.target.unit
         chain.run(POLISH, 1)
         found = np.empty(len(terms))
         found[order] = state.theta[: len(terms)]

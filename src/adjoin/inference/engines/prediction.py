@@ -31,8 +31,9 @@ from adjoin.inference.prior import STANDARD, Prior, draw_prior_terms
 from adjoin.inference.problem import design, lay_out
 from adjoin.inference.traces import ChainTrace, TraceLog, make_buffer
 from adjoin.kernels.hashing import rehash
+from adjoin.kernels.layouts import Regression
 from adjoin.kernels.prediction import run_prediction
-from adjoin.kernels.state import Chain, Regression, Rules, Target, Trace
+from adjoin.kernels.state import Chain, Rules, Target, Trace
 
 _FIRST_CAPACITY = 256
 
@@ -117,7 +118,8 @@ class PredictionEngine:
         """
         rng = np.random.Generator(np.random.PCG64(seed))
         state = make_chain(self.capacity, self.encoding.max_degree)
-        state.variance[:] = self.output_variance, float(self.prior.coefficient_sd) ** 2
+        state.noise[0] = self.output_variance
+        state.coefficient[0] = float(self.prior.coefficient_sd) ** 2
         fixed = self.alphabet.fixed.terms
         ((first, _),) = draw_prior_terms(rng, self.encoding, self.rules.prior, 1)
         is_used = first not in fixed and self._is_finite(first)
@@ -147,7 +149,7 @@ class PredictionChain:
 
     def __init__(self, engine: PredictionEngine, state: Chain, rng: np.random.Generator) -> None:
         self.engine, self.state, self.rng = engine, state, rng
-        self.n_start = int(state.tally[1])
+        self.n_start = int(state.n_drawn[0])
         self.buffer: Trace = make_buffer(engine.capacity)
         self.log = TraceLog(engine.encoding)
         self._work = make_work(engine.capacity, engine.encoding.max_degree)
@@ -159,12 +161,12 @@ class PredictionChain:
     @property
     def n_samples(self) -> int:
         """How many samples this object has drawn."""
-        return int(self.state.tally[1]) - self.n_start
+        return int(self.state.n_drawn[0]) - self.n_start
 
     @property
     def n_terms(self) -> int:
         """The present number of terms."""
-        return int(self.state.tally[0])
+        return int(self.state.n_terms[0])
 
     @property
     def acceptance(self) -> float:
@@ -196,7 +198,7 @@ class PredictionChain:
             if n_drawn < 0:
                 raise AdjoinError(self._singular())
             n_samples -= n_drawn
-            if n_samples > 0 and self.buffer.cursor[0]:
+            if n_samples > 0 and self.buffer.cursor.n_records[0]:
                 self.log.drain(self.buffer)
 
     def _singular(self) -> str:
