@@ -29,7 +29,7 @@ from adjoin.kernels.draw import draw_categorical
 from adjoin.kernels.edits import apply_edit, copy_state
 from adjoin.kernels.ellipsoids import draw_inside, is_inside, log_volume
 from adjoin.kernels.fit_table import add_fit, fitted_theta, look_up
-from adjoin.kernels.fits import HOPELESS, fit_structure, score_fit
+from adjoin.kernels.fits import fit_structure, is_usable, score_fit
 from adjoin.kernels.free_run import assemble, free_run_error
 from adjoin.kernels.ladders import AbcLadder, AbcRules, AbcTarget, Rungs, Walk
 from adjoin.kernels.layouts import Regression
@@ -45,7 +45,6 @@ from adjoin.kernels.state import (
     CROWDED,
     DESCEND,
     FITS,
-    FITTED,
     IMPOSSIBLE,
     IMPOSSIBLE_MOVES,
     POLISH,
@@ -139,13 +138,28 @@ def find_fit(rungs: Rungs, c: int, side: int, own: FitWork) -> int:
 
 
 @kernel()
+def enter_fit(
+    fit: tuple[int, float, float], rules: AbcRules, data: Regression, own: FitWork
+) -> int:
+    """Enter what `fit_structure` has just made, with its score; its entry.
+
+    Mutates: own. Allocates: nothing.
+    """
+    entry = add_fit(own, fit)
+    score_fit(rules.prior, rules.moves.n_fixed, rules.target.coefficient, data, own, entry)
+    return entry
+
+
+@kernel()
 def note_champion(c: int, side: int, entry: int, ladder: AbcLadder, own: FitWork) -> None:
     """Keep the structure looked up last if its score is the best so far.
 
     Mutates: ladder. Allocates: nothing.
     """
     found, champion = own.fits.entry, ladder.champion
-    if found.status[entry] != FITTED or not found.score[entry] > champion.score[0]:
+    if not is_usable(found, entry, ladder.tolerances.level[0]):
+        return
+    if not found.score[entry] > champion.score[0]:
         return
     champion.score[0], champion.error[0] = found.score[entry], found.error[entry]
     if side == 0:
@@ -174,7 +188,7 @@ def guide(
     Mutates: rng, ladder, own. Allocates: nothing.
     """
     found, rungs, tolerances = own.fits.entry, ladder.rungs, ladder.tolerances
-    if found.status[entry] != FITTED or found.foreseen[entry] > HOPELESS * tolerances.level[0]:
+    if not is_usable(found, entry, tolerances.level[0]):
         return False
     square = target.reach * (tolerances.tolerance[c] * target.unit - found.error[entry])
     if not square > 0.0:
@@ -205,14 +219,15 @@ def is_likely(c: int, coefficient: float, rungs: Rungs) -> bool:
 
 
 @kernel()
-def take_optimum(c: int, entry: int, rungs: Rungs, own: FitWork) -> bool:
+def take_optimum(c: int, entry: int, level: float, rungs: Rungs, own: FitWork) -> bool:
     """Propose the optimum of a rung's own structure; False if the rung is as near already.
 
     Mutates: rungs, own. Allocates: nothing.
     """
     found, pending = own.fits.entry, rungs.pending
-    is_fitted = found.status[entry] == FITTED
-    if not (is_fitted and found.error[entry] < (1.0 - ROUNDING) * rungs.error[c]):
+    if not is_usable(found, entry, level):
+        return False
+    if not found.error[entry] < (1.0 - ROUNDING) * rungs.error[c]:
         return False
     proposed = rung(rungs.proposed, c)
     copy_state(rung(rungs.state, c), proposed)
@@ -351,56 +366,48 @@ def run_abc(
 ) -> int:
     """Draw samples of all rungs until `n_samples` are drawn or the trace is full; how many.
 
-    `mode` says what is done with them:
-
-    - `RECORD`: everything is frozen, and the coldest rung is recorded;
-    - `ANNEAL`: widths adapt, and the distances of the coldest rung are kept;
-    - `DESCEND`: greedy, every rung refuses what is farther off than it is; no exchange;
-    - `POLISH`: coefficients of all rungs by their structure's own fit, nothing is drawn;
-    - `PROPOSE`: what a proposal leaves to decide is run to its end, for `decide_all`, and
-      ``ladder.runs`` holds series and squared errors.
-
+    `mode` says what is done with them, from `RECORD` to `PROPOSE`; see the codes in ``state``.
     (One entry for all, because each one that can propose takes its own time to compile.)
 
     Mutates: rng, ladder, own, trace. Allocates: nothing.
     """
-    target, rungs, runs, n_drawn, is_new = rules.target, ladder.rungs, ladder.runs, 0, True
-    tolerance, is_polish = ladder.tolerances.tolerance, mode == POLISH
-    while n_drawn < n_samples and has_room(trace, ladder.best.state.key.shape[0]):
+    # Taken out of the loop, where a tuple of arrays would be counted in and out again and again.
+    target, rungs, n_drawn, is_new = rules.target, ladder.rungs, 0, True
+    tolerance, distance = ladder.tolerances.tolerance, ladder.tolerances.distance
+    is_guided, saved, level = rungs.pending.is_guided, rungs.counters.saved, ladder.tolerances.level
+    error, series, predicted = ladder.runs.error, ladder.runs.series, own.run.data.predicted
+    is_polish, capacity = mode == POLISH, ladder.best.state.key.shape[0]
+    while n_drawn < n_samples and has_room(trace, capacity):
         for c in range(tolerance.shape[0]):
             if mode in (DESCEND, POLISH):
-                tolerance[c] = ladder.tolerances.distance[c]
-            is_open, runs.error[c] = True, math.inf
+                tolerance[c] = distance[c]
+            is_open, error[c] = True, math.inf
             if not is_polish:
                 is_open = propose_terms(rng, c, rules, ladder, own, trace)
-            if is_open and (is_polish or rungs.pending.is_guided[c] == 1):
+            if is_open and (is_polish or is_guided[c] == 1):
                 for side in range(1 if is_polish else 2):
                     entry = find_fit(rungs, c, side, own)
                     if entry < 0:
-                        level = ladder.tolerances.level[0]
-                        fit = fit_structure(data, own, target.coefficient, level)
-                        entry = add_fit(own, fit)
-                        score_fit(
-                            rules.prior, rules.moves.n_fixed, target.coefficient, data, own, entry
-                        )
-                        rungs.counters.saved[FITS] += 1
+                        fit = fit_structure(data, own, target.coefficient, level[0])
+                        entry = enter_fit(fit, rules, data, own)
+                        saved[FITS] += 1
                     note_champion(c, side, entry, ladder, own)
                     if is_polish:
-                        is_open = take_optimum(c, entry, rungs, own)
-                    elif is_open:
+                        is_open = take_optimum(c, entry, level[0], rungs, own)
+                    else:
                         is_open = guide(rng, c, side, entry, target, data, ladder, own)
-                        rungs.counters.saved[REFUSED_UNGUIDED] += 0 if is_open else 1
+                        saved[REFUSED_UNGUIDED] += 0 if is_open else 1
                     if not is_open:
                         break
             if is_open and (is_polish or is_likely(c, target.coefficient, rungs)):
                 limit = math.inf if mode == PROPOSE else tolerance[c] * target.unit
-                runs.error[c] = simulate_rung(c, limit, data, rungs, own)
+                error[c] = simulate_rung(c, limit, data, rungs, own)
                 if mode == PROPOSE:
-                    for k in range(runs.series.shape[1]):
-                        runs.series[c, k] = own.run.data.predicted[k]
+                    for k in range(series.shape[1]):
+                        series[c, k] = predicted[k]
             if mode != PROPOSE:
-                is_adapting, error = mode in (ANNEAL, DESCEND), runs.error[c]
-                is_changed = decide_rung(c, error / target.unit, error, target, ladder, is_adapting)
+                found, is_adapting = error[c] / target.unit, mode in (ANNEAL, DESCEND)
+                is_changed = decide_rung(c, found, error[c], target, ladder, is_adapting)
                 is_new = is_new or (c == 0 and is_changed)
         n_drawn += 1
         if mode in (RECORD, ANNEAL):

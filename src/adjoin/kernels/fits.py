@@ -18,7 +18,7 @@ from adjoin.kernels.prior import log_normal, term_prior
 from adjoin.kernels.products import forget_products, pinned_place, place_term, take_slot
 from adjoin.kernels.slopes import linearise
 from adjoin.kernels.state import FITTED, GIVEN_UP, UNFITTABLE, Chain, PriorTable
-from adjoin.kernels.tables import FitWork, Linearised
+from adjoin.kernels.tables import Entries, FitWork, Linearised
 
 ROUNDS = 10
 TRIES = 8
@@ -213,6 +213,17 @@ def fit_structure(
     if math.isnan(solve_step(linear, n, 0.0)):  # the factor that the ellipsoid is made of
         return NO_FIT
     return FITTED, error, foreseen
+
+
+@kernel()
+def is_usable(found: Entries, entry: int, level: float) -> bool:
+    """Whether a fit was done, and would be done anew at this level.
+
+    So an old fit is judged as a new one would be, after the level was lowered.
+
+    Mutates: nothing. Allocates: nothing.
+    """
+    return found.status[entry] == FITTED and found.foreseen[entry] <= HOPELESS * level
 
 
 @kernel()

@@ -17,7 +17,7 @@ import numpy as np
 from adjoin.arrays import Float1D
 from adjoin.kernels._jit import kernel
 from adjoin.kernels.free_run import first_terms
-from adjoin.kernels.functions import apply_derivative
+from adjoin.kernels.functions import apply_slope
 from adjoin.kernels.layouts import FreeRun
 from adjoin.kernels.products import dot
 from adjoin.kernels.simulate import BLOCK, fill_block, run_block
@@ -117,7 +117,7 @@ def fill_slopes(n: int, n_lags: int, run: FreeRun, start: int, width: int, slope
             if row > 0:
                 code, scale = program.back_function[row], program.back_scale[row]
                 for k in range(width):
-                    product[k] *= scale * apply_derivative(code, scale * back[start + k - lag])
+                    product[k] *= scale * apply_slope(code, scale * back[start + k - lag])
             feedback = slopes.feedback[slopes.slot[lag]]
             for k in range(width):
                 feedback[k] += product[k]

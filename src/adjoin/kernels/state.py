@@ -12,16 +12,6 @@ from typing import NamedTuple
 
 from adjoin.arrays import Float1D, Int1D, Int2D
 
-# Unary functions an atom may carry. The codes are stored in arrays: append, never renumber.
-IDENTITY = 0
-ABS = 1
-SIN = 2
-COS = 3
-TANH = 4
-SIGN = 5
-EXP = 6
-SQRT_ABS = 7
-
 # Which series a recursion feeds back: its own output (free run), or the one-step residual.
 FREE_RUN = 0
 ONE_STEP = 1
@@ -59,7 +49,11 @@ FITTED = 0
 GIVEN_UP = 1
 UNFITTABLE = 2
 
-# What a call of the ladder's kernel does, see `run_abc`.
+# What a call of the ladder's kernel does. `RECORD`: everything is frozen, and the coldest rung is
+# recorded. `ANNEAL`: widths adapt, and the distances of the coldest rung are kept. `DESCEND`:
+# greedy, every rung refuses what is farther off than it is; no exchange. `POLISH`: coefficients of
+# all rungs by their structure's own fit, nothing is drawn. `PROPOSE`: what a proposal leaves to
+# decide is run to its end and handed out, for `decide_all`.
 RECORD = 0
 ANNEAL = 1
 DESCEND = 2
