@@ -56,13 +56,15 @@ def main() -> None:
             thin=5,
         )
         engine.warm_up()
-        seconds, saved = [], np.zeros(0)
+        seconds, saved, n_fits = [], np.zeros(0), 0
         for seed in range(N_CHAINS):
             chain = engine.start(seed)
             begin = time.process_time()
             chain.advance(N_SAMPLES)
             seconds.append(time.process_time() - begin)
-            saved = chain.ladder.saved if not seed else saved + chain.ladder.saved
+            found = chain.ladder.rungs.counters.saved
+            saved = found if not seed else saved + found
+            n_fits += int(chain.own.fits.n_made[0])
         n_proposals = int(saved[PROPOSALS])
         n_possible = n_proposals - int(saved[IMPOSSIBLE_MOVES])
         n_rows = engine.regression.n_rows
@@ -83,7 +85,7 @@ def main() -> None:
             print(f"  {what:36} {saved[code]:12,} {saved[code] / n_possible:8.1%}")
         print(f"  steps of simulations avoided by stopping early {stopped:8.1%}")
         print(f"  steps of possible proposals avoided in all     {avoided:8.1%}")
-        print(f"  free-run fits {saved[FITS]:,}\n")
+        print(f"  free-run fits {n_fits:,}, asked for {saved[FITS]:,} times\n")
 
 
 if __name__ == "__main__":

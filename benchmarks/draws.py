@@ -22,7 +22,7 @@ CHAIN = (
     "structures structure theta offset noise coefficient log_lik log_prior move trouble n_samples"
 )
 LADDER = "distance tolerance floor width move guided swap reason"
-FITS = 6  # among what was saved: how many fits were made, which a cache has a say in
+FITS = 6  # among what was saved: in version 0.1 how many were made, which a cache had a say in
 
 
 def _data() -> tuple[np.ndarray, np.ndarray]:

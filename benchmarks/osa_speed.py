@@ -70,7 +70,7 @@ def time_plain(engine: PredictionEngine, chain: PredictionChain) -> float:
     """Seconds of CPU to judge one proposal of the chain's size in plain NumPy."""
     keys = tuple(chain.state.key[: chain.n_terms].tolist())
     structure = engine.encoding.structure(keys)
-    noise, coefficient = chain.state.variance
+    noise, coefficient = chain.state.noise[0], chain.state.coefficient[0]
     best = np.inf
     for _ in range(5):
         begin = time.process_time()

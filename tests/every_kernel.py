@@ -10,7 +10,7 @@ import numpy as np
 from tests.engines import prediction_engine
 
 import adjoin
-from adjoin.kernels import abc, functions, gram, prior, simulate
+from adjoin.kernels import abc, functions, hashing, prior, simulate
 from adjoin.kernels import prediction as osa
 
 KERNELS = (
@@ -20,7 +20,7 @@ KERNELS = (
     osa.run_prediction,
     abc.run_abc,
     abc.decide_all,
-    gram.rehash,
+    hashing.rehash,
     prior.draw_terms,
     prior.term_priors,
 )

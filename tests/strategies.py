@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
+from tests.naive import simulate
 
 from adjoin.data.names import SignalNames
 from adjoin.grammar import Atom, Derivation, Grammar, Step, Structure
 from adjoin.grammar.tag import TAG
 
-FUNCTIONS = ("", "abs", "sin", "cos", "tanh", "sign", "exp", "sqrtabs")
+FUNCTIONS = tuple(simulate.FUNCTIONS)
 
 
 @st.composite

@@ -24,7 +24,6 @@ from adjoin.inference.engines.abc_chain import AbcChain
 from adjoin.inference.ladder import Ladder
 from adjoin.inference.prior import Prior
 from adjoin.inference.traces import ChainTrace
-from adjoin.kernels.state import FITS
 
 ROOT = Path(__file__).parents[2]
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
@@ -85,10 +84,8 @@ def contents(*traces: ChainTrace) -> dict[str, object]:
 
 
 def packed_bytes(packed: dict[str, np.ndarray]) -> dict[str, bytes]:
-    """All of a chain but how many fits were made: what was forgotten is made again."""
-    found = {name: values.copy() for name, values in packed.items()}
-    found["saved"][FITS] = 0
-    return {name: values.tobytes() for name, values in found.items()}
+    """All of a chain."""
+    return {name: values.tobytes() for name, values in packed.items()}
 
 
 def whole(engine: AbcEngine, seed: int, n_samples: int = N_SAMPLES) -> AbcChain:
@@ -123,20 +120,16 @@ def test_a_resumed_chain_continues(thin: int, kind: str) -> None:
     engine = make_engine(samples=n_samples, thin=thin, **KINDS[kind])
     frozen = engine.n_annealing
     cuts = (0, frozen // 7, frozen // 5, frozen * 2 // 3, frozen, frozen + frozen // 3, n_samples)
-    parts, chain = [], engine.start(9)
+    chain = engine.start(9)
     for start, stop in pairwise((0, *cuts)):
         chain.advance(stop - start)
-        assert chain.n_drawn == stop
-        packed = chain.pack()
-        assert all(isinstance(value, np.ndarray) for value in packed.values())
-        if stop:  # nothing to be told of before calibration
-            parts.append(chain.finish())
-        chain = engine.resume(packed)
-        assert chain.own.fits.size[0] == 0
-        assert chain.n_samples == 0
+        assert chain.n_samples == stop
+        chain = engine.resume(chain.pack())
+        assert chain.own.fits.n_entries[0] == 0
+        assert chain.n_samples == stop
     straight = whole(engine, 9, n_samples)
     assert packed_bytes(chain.pack()) == packed_bytes(straight.pack())
-    assert contents(*parts) == contents(straight.finish())
+    assert contents(chain.finish()) == contents(straight.finish())
 
 
 def test_forgetting_the_fits_changes_nothing() -> None:
@@ -145,7 +138,8 @@ def test_forgetting_the_fits_changes_nothing() -> None:
     grown, tiny = (
         whole(small(samples=N_SAMPLES, ladder=ladder, table_bytes=n), 3) for n in (64 * 2**20, 1)
     )
-    assert tiny.ladder.saved[FITS] > 2 * grown.ladder.saved[FITS] or not IS_COMPILED
+    few, many = (int(chain.own.fits.n_made[0]) for chain in (grown, tiny))
+    assert many > 2 * few or not IS_COMPILED
     assert packed_bytes(tiny.pack()) == packed_bytes(grown.pack())
     assert contents(tiny.finish()) == contents(grown.finish())
 
@@ -209,10 +203,11 @@ def test_nothing_is_recorded_while_the_ladder_anneals() -> None:
 def test_a_frozen_ladder_adapts_no_more(kind: str) -> None:
     n_samples = length(kind)
     chain = whole(make_engine(samples=n_samples, **KINDS[kind]), 6, n_samples // 2)
-    frozen = [values.tolist() for values in (chain.ladder.width, chain.ladder.tolerance)]
+    width, tolerance = chain.ladder.walk.width, chain.ladder.tolerances.tolerance
+    frozen = [width.tolist(), tolerance.tolist()]
     chain.advance(n_samples // 2)
-    assert [chain.ladder.width.tolist(), chain.ladder.tolerance.tolist()] == frozen
-    assert chain.ladder.move[:, 0, 0].all()  # it did walk
+    assert [width.tolist(), tolerance.tolist()] == frozen
+    assert chain.ladder.rungs.counters.move[:, 0, 0].all()  # it did walk
 
 
 def _fail(simulated: np.ndarray, measured: np.ndarray) -> float:

@@ -325,17 +325,17 @@ def test_every_rung_samples_its_own_tolerance() -> None:
     for seed in range(N_CHAINS):
         chain = engine.start(seed)
         chain.advance(engine.n_annealing)
-        state = chain.ladder.state
+        state = chain.ladder.rungs.state
         for i in range(n_looks):
             chain.advance(stride)
-            distance[seed, :, i] = chain.ladder.distance
+            distance[seed, :, i] = chain.ladder.tolerances.distance
             for c in range(3):
-                n_terms = state.tally[c, 0]
+                n_terms = state.n_terms[c]
                 place = [column[key] for key in state.key[c, :n_terms].tolist()]
                 theta[seed, c, i, place] = state.theta[c, :n_terms]
                 is_in[seed, c, i, place] = True
-        assert (chain.ladder.guided[:, 0] > 0).tolist() == [True, True, False]
-    for c, tolerance in enumerate(chain.ladder.tolerance):
+        assert (chain.ladder.rungs.counters.guided[:, 0] > 0).tolist() == [True, True, False]
+    for c, tolerance in enumerate(chain.ladder.tolerances.tolerance):
         draws = [Draws(theta[s, c], is_in[s, c], distance[s, c]) for s in range(N_CHAINS)]
         batches = [batch for d in draws for batch in d.batches(N_BATCHES + 1)[1:]]
         reference = problem.rejected

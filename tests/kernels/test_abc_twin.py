@@ -14,11 +14,13 @@ from tests.naive.fits import HOPELESS
 
 from adjoin import Dataset, Grammar, Structure
 from adjoin.inference.engines.abc import AbcChain
+from adjoin.inference.engines.abc_chain import as_rung, state_arrays
 from adjoin.inference.engines.workspace import write_terms
 from adjoin.inference.ladder import Ladder
 from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
 from adjoin.kernels import abc, state
+from adjoin.kernels.ladders import AbcRules, Runs
 from adjoin.kernels.state import ANNEAL, DESCEND, POLISH, PROPOSE, RECORD
 
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
@@ -238,13 +240,14 @@ def _chain(case: Case, twin: Twin, seed: int) -> AbcChain:
     chain = engine.start(seed)
     own = chain.ladder
     for c, rung in enumerate(twin.rungs):
-        view = state.Chain(*(values[c] for values in own.state))
+        view = as_rung(own.rungs.state, c)
         write_terms(view, engine.encoding, [twin.law.decode(term) for term in rung.terms])
         view.theta[: len(rung.theta)] = rung.theta
         view.theta[: len(twin.pinned)] = engine.regression.pinned_theta
-        own.tolerance[c], own.width[c] = rung.tolerance, rung.width
-        own.distance[c], own.error[c] = rung.distance, rung.distance * twin.unit
-    own.level[0] = twin.level
+        own.tolerances.tolerance[c], own.walk.width[c] = rung.tolerance, rung.width
+        own.tolerances.distance[c] = rung.distance
+        own.rungs.error[c] = rung.distance * twin.unit
+    own.tolerances.level[0] = twin.level
     return chain
 
 
@@ -254,24 +257,21 @@ def _lower(case: Case, *ladders: Twin | AbcChain) -> None:
         if isinstance(ladder, Twin):
             ladder.level = ladder.rungs[case.lowered].tolerance * ladder.unit
         else:
-            unit = ladder.engine.target.unit
-            ladder.ladder.level[0] = ladder.ladder.tolerance[case.lowered] * unit
+            unit, tolerances = ladder.engine.target.unit, ladder.ladder.tolerances
+            tolerances.level[0] = tolerances.tolerance[case.lowered] * unit
 
 
 def _advance(chain: AbcChain, n_samples: int, mode: int, **changed: Any) -> int:
-    engine, n_rungs = chain.engine, len(chain.ladder.tolerance)
+    engine = chain.engine
+    target = engine.target._replace(**changed)
     with np.errstate(all="ignore"):  # uncompiled, NumPy scalars warn where kernels give infinities
         return abc.run_abc(
             chain.rng,
-            engine.prior_table,
-            engine.move_table,
-            engine.target._replace(**changed),
+            AbcRules(engine.prior_table, engine.move_table, target),
             engine.regression,
             chain.ladder,
             chain.own,
             chain.buffer,
-            np.zeros((1, 0)),
-            np.zeros(n_rungs),
             mode,
             n_samples,
         )
@@ -282,44 +282,47 @@ def _samples(chain: AbcChain) -> list[Sample]:
     buffer, found = chain.buffer, []
     at_theta = at_key = 0
     terms: tuple[tuple[int, ...], ...] = ()
-    for row in range(buffer.cursor[0]):
+    for row in range(buffer.cursor.n_records[0]):
         n = int(buffer.n_terms[row])
         if buffer.is_new[row]:
             keys = buffer.key[at_key : at_key + n].tolist()
             terms, at_key = tuple(map(chain.engine.encoding.digits, keys)), at_key + n
         theta = tuple(buffer.theta[at_theta : at_theta + n].tolist())
         at_theta += n
-        noise, _, _, log_prior, distance = buffer.scalar[row].tolist()
-        found.append(Sample(terms, theta, noise, log_prior, distance))
-    assert buffer.cursor.tolist() == [len(found), at_theta, at_key]
+        values = (buffer.noise[row], buffer.log_prior[row], buffer.distance[row])
+        found.append(Sample(terms, theta, *map(float, values)))
+    assert [int(written[0]) for written in buffer.cursor] == [len(found), at_theta, at_key]
     return found
 
 
 def _assert_same_state(chain: AbcChain, twin: Twin, rtol: float = 1e-8) -> None:
     """Every rung, and all that is counted."""
     ladder, digits = chain.ladder, chain.engine.encoding.digits
+    rungs, tolerances, counters = ladder.rungs, ladder.tolerances, ladder.rungs.counters
     for c, rung in enumerate(twin.rungs):
-        n = int(ladder.state.tally[c, 0])
-        assert [digits(key) for key in ladder.state.key[c, :n].tolist()] == rung.terms
-        np.testing.assert_allclose(ladder.state.theta[c, :n], rung.theta, rtol=rtol, atol=1e-12)
-        assert ladder.distance[c] == pytest.approx(rung.distance, rel=rtol)
-        assert ladder.error[c] == pytest.approx(rung.distance * twin.unit, rel=rtol)
-        assert ladder.tolerance[c] == pytest.approx(rung.tolerance, rel=rtol)
-        assert ladder.width[c] == pytest.approx(rung.width, rel=1e-12)
-        assert ladder.tally[c] == rung.n_steps
-        assert ladder.move[c].tolist() == list(twin.counts[c].values())
-    assert ladder.guided.tolist() == twin.guides
-    assert ladder.swap.tolist() == twin.swaps
-    assert ladder.saved[: state.COMPLETE + 1].tolist() == list(twin.saved.values())
-    assert ladder.saved[state.STEPS] <= ladder.saved[state.SIMULATIONS] * chain.engine.target.n_rows
-    assert ladder.saved[state.FITS] == len(twin.fits)
-    assert ladder.record[0] == pytest.approx(twin.smallest, rel=rtol)
-    assert ladder.cursor[0] == len(twin.cold)
-    np.testing.assert_allclose(ladder.cold[: len(twin.cold)], twin.cold, rtol=rtol)
+        n = int(rungs.state.n_terms[c])
+        assert [digits(key) for key in rungs.state.key[c, :n].tolist()] == rung.terms
+        np.testing.assert_allclose(rungs.state.theta[c, :n], rung.theta, rtol=rtol, atol=1e-12)
+        assert tolerances.distance[c] == pytest.approx(rung.distance, rel=rtol)
+        assert rungs.error[c] == pytest.approx(rung.distance * twin.unit, rel=rtol)
+        assert tolerances.tolerance[c] == pytest.approx(rung.tolerance, rel=rtol)
+        assert ladder.walk.width[c] == pytest.approx(rung.width, rel=1e-12)
+        assert ladder.walk.n_steps[c] == rung.n_steps
+        assert counters.move[c].tolist() == list(twin.counts[c].values())
+    assert counters.guided.tolist() == twin.guides
+    assert counters.swap.tolist() == twin.swaps
+    saved, n_rows = counters.saved, chain.engine.target.n_rows
+    assert saved[: state.COMPLETE + 1].tolist() == list(twin.saved.values())
+    assert saved[state.STEPS] <= saved[state.SIMULATIONS] * n_rows
+    assert chain.own.fits.n_made[0] == len(twin.fits)
+    assert saved[state.FITS] == twin.n_asked
+    assert ladder.best.distance[0] == pytest.approx(twin.smallest, rel=rtol)
+    assert tolerances.n_cold[0] == len(twin.cold)
+    np.testing.assert_allclose(tolerances.cold[: len(twin.cold)], twin.cold, rtol=rtol)
     assert not chain.buffer.trouble.any()
     pinned = chain.engine.regression.pinned_theta.tolist()
     assert len(pinned) == len(twin.pinned)
-    for theta in ladder.state.theta:  # to the last bit
+    for theta in rungs.state.theta:  # to the last bit
         assert theta[: len(pinned)].tolist() == pinned
 
 
@@ -344,8 +347,8 @@ def test_the_compiled_ladder_equals_the_plain_one(case: str) -> None:
         np.testing.assert_allclose(left, right, rtol=1e-8, atol=1e-12, err_msg=name)
     assert chain.rng.random() == rng.random()  # as many numbers were drawn
     if twin.guided:
-        assert chain.ladder.record[1] == pytest.approx(twin.score, rel=1e-9)
-        assert chain.ladder.record[2] == pytest.approx(twin.champion.error, rel=1e-8)
+        assert chain.ladder.champion.score[0] == pytest.approx(twin.score, rel=1e-9)
+        assert chain.ladder.champion.error[0] == pytest.approx(twin.champion.error, rel=1e-8)
         functions = {f for key in twin.fits for term in key for f in _functions(twin, term)}
         assert functions >= {(f, "y") for f in given.functions}
     if given.lowered is not None:  # the level alone forbids what the tolerance allows
@@ -390,32 +393,36 @@ def test_calibration_equals_the_plain_one(case: str) -> None:
         _assert_same_state(chain, twin)
     assert all(rung.distance < old for rung, old in zip(twin.rungs, before, strict=True))
     champion, ladder = twin.champion, chain.ladder
-    n = int(ladder.champion.tally[0])
-    keys = ladder.champion.key[:n].tolist()
-    found = dict(zip(map(chain.engine.encoding.digits, keys), ladder.champion.theta, strict=False))
+    kept = ladder.champion.state
+    keys = kept.key[: kept.n_terms[0]].tolist()
+    found = dict(zip(map(chain.engine.encoding.digits, keys), kept.theta, strict=False))
     terms = [*twin.pinned, *champion.terms]
     wanted = dict(zip(terms, champion.in_order(champion.theta, terms), strict=True))
     assert found == pytest.approx(wanted, rel=1e-7)
-    assert ladder.record[1] == pytest.approx(twin.score, rel=1e-9)
-    assert ladder.record[2] == pytest.approx(champion.error, rel=1e-8)
-    best = int(np.argmin(ladder.distance))  # every rung only came nearer
-    assert ladder.record[0] == ladder.distance[best]
-    n = int(ladder.best.tally[0])
-    assert ladder.best.key[:n].tolist() == ladder.state.key[best, :n].tolist()
-    assert ladder.best.theta[:n].tolist() == ladder.state.theta[best, :n].tolist()
+    assert ladder.champion.score[0] == pytest.approx(twin.score, rel=1e-9)
+    assert ladder.champion.error[0] == pytest.approx(champion.error, rel=1e-8)
+    best = int(np.argmin(ladder.tolerances.distance))  # every rung only came nearer
+    assert ladder.best.distance[0] == ladder.tolerances.distance[best]
+    kept, nearest = ladder.best.state, as_rung(ladder.rungs.state, best)
+    n = int(kept.n_terms[0])
+    assert kept.key[:n].tolist() == nearest.key[:n].tolist()
+    assert kept.theta[:n].tolist() == nearest.theta[:n].tolist()
 
 
 def _assert_same_ladders(left: AbcChain, right: AbcChain) -> None:
     """To the last bit, all that a chain goes on from and all that it reports."""
-    for c, n in enumerate(left.ladder.state.tally[:, 0]):
+    for c, n in enumerate(left.ladder.rungs.state.n_terms):
         for name in ("atom", "degree", "key", "theta"):
-            values = [getattr(chain.ladder.state, name)[c, :n] for chain in (left, right)]
+            values = [getattr(chain.ladder.rungs.state, name)[c, :n] for chain in (left, right)]
             assert values[0].tolist() == values[1].tolist(), name
-    for name in ("tolerance", "width", "tally", "move", "guided", "swap"):
-        values = [getattr(chain.ladder, name) for chain in (left, right)]
-        assert values[0].tolist() == values[1].tolist(), name
-    assert left.ladder.state.tally.tolist() == right.ladder.state.tally.tolist()
-    assert left.ladder.record[1:].tolist() == right.ladder.record[1:].tolist()
+    one, other = state_arrays(left), state_arrays(right)
+    for name in (
+        *("tolerances_tolerance", "walk_width", "walk_n_steps"),
+        *(f"rungs_counters_{part}" for part in ("move", "guided", "swap")),
+        *("rungs_state_n_terms", "rungs_state_n_drawn"),
+        *("champion_score", "champion_error", "best_error"),
+    ):
+        assert one[name].tolist() == other[name].tolist(), name
     assert left.rng.bit_generator.state == right.rng.bit_generator.state
 
 
@@ -440,19 +447,18 @@ def test_distances_computed_outside_give_the_same_chain(case: str, mode: int) ->
     blocks = zip(engine.regression.start, engine.regression.stop, strict=True)
     fitted = np.concatenate([np.arange(start, stop) for start, stop in blocks])
     series, error = np.full((n_rungs, len(output)), np.nan), np.full(n_rungs, np.nan)
-    tables = engine.prior_table, engine.move_table, engine.target
+    outside.ladder = outside.ladder._replace(runs=Runs(series, error))
+    rules = AbcRules(engine.prior_table, engine.move_table, engine.target)
     n_runs = 0
     for _ in range(n_samples):
         with np.errstate(all="ignore"):  # uncompiled, NumPy scalars warn of infinities
             abc.run_abc(
                 outside.rng,
-                *tables,
+                rules,
                 engine.regression,
                 outside.ladder,
                 outside.own,
                 outside.buffer,
-                series,
-                error,
                 PROPOSE,
                 1,
             )
@@ -461,11 +467,12 @@ def test_distances_computed_outside_give_the_same_chain(case: str, mode: int) ->
         square = (series[:, fitted] - output[fitted]) ** 2
         np.testing.assert_allclose(error[is_run], square[is_run].sum(axis=1), rtol=1e-10)
         distance = np.where(is_run, 100 * square.mean(axis=1) / np.var(output[fitted]), np.inf)
-        abc.decide_all(*tables, outside.ladder, outside.buffer, distance, error, mode)
+        abc.decide_all(rules, outside.ladder, outside.buffer, distance, mode)
     assert n_runs > n_samples / 3
     _assert_same_ladders(inside, outside)
-    np.testing.assert_allclose(outside.ladder.distance, inside.ladder.distance, rtol=1e-10)
-    np.testing.assert_allclose(outside.ladder.error, inside.ladder.error, rtol=1e-10)
+    one, other = outside.ladder, inside.ladder
+    np.testing.assert_allclose(one.tolerances.distance, other.tolerances.distance, rtol=1e-10)
+    np.testing.assert_allclose(one.rungs.error, other.rungs.error, rtol=1e-10)
     left, right = _samples(inside), _samples(outside)
     assert [s[:4] for s in left] == [s[:4] for s in right]
     np.testing.assert_allclose([s.distance for s in left], [s.distance for s in right], rtol=1e-10)
@@ -491,11 +498,39 @@ def test_a_chain_is_the_same_however_it_is_cut_and_whatever_it_has_forgotten(cas
             n = min(7, n_samples - done)
             _advance(cut, n, mode)
             done += n
-            for table in (cut.own.fits, cut.own.table):
-                table.size[:] = 0
-                table.bucket[:] = -1
+            cut.own.table.size[:] = cut.own.fits.n_entries[:] = 0
+            cut.own.fits.n_keys[:] = cut.own.fits.n_values[:] = 0
+            cut.own.table.bucket[:] = cut.own.fits.bucket[:] = -1
         _lower(given, whole, cut)
     _assert_same_ladders(whole, cut)
-    assert whole.ladder.distance.tolist() == cut.ladder.distance.tolist()
+    one, other = whole.ladder, cut.ladder
+    assert one.tolerances.distance.tolist() == other.tolerances.distance.tolist()
     assert _samples(whole) == _samples(cut)
-    assert cut.ladder.saved[state.FITS] > whole.ladder.saved[state.FITS]
+    assert other.rungs.counters.saved[state.FITS] == one.rungs.counters.saved[state.FITS]
+    assert cut.own.fits.n_made[0] > whole.own.fits.n_made[0]
+
+
+@pytest.mark.parametrize("case", ["guided, four rungs", "residual, an output lag, guided"])
+def test_the_best_structure_is_noted_whether_its_fit_was_made_or_found(case: str) -> None:
+    """And its score does not depend on the order of terms in which the fit was asked for."""
+    given = CASES[case]
+    chain = _chain(given, _twin(given), 2)
+    _advance(chain, 100 if IS_COMPILED else 20, ANNEAL)
+    ladder, state = chain.ladder, as_rung(chain.ladder.rungs.state, 0)
+    found, n_fixed = [], chain.engine.move_table.n_fixed
+    for is_forgotten, is_turned in ((False, False), (True, False), (True, True), (False, True)):
+        if is_forgotten:
+            chain.own.fits.n_entries[:] = chain.own.fits.n_keys[:] = 0
+            chain.own.fits.n_values[:], chain.own.fits.bucket[:] = 0, -1
+        for values in (state.atom, state.degree, state.key, state.theta) if is_turned else ():
+            free = slice(n_fixed, state.n_terms[0])
+            values[free] = values[free][::-1].copy()
+        ladder.champion.score[0], ladder.champion.error[0] = -math.inf, math.inf
+        for c in range(1, len(given.tolerance)):
+            other = as_rung(ladder.rungs.state, c)
+            for one, values in zip(other, state, strict=True):
+                one[:] = values
+        _advance(chain, 1, POLISH)
+        found.append((ladder.champion.score[0], ladder.champion.error[0]))
+    assert math.isfinite(found[0][0])
+    assert len(set(found)) == 1

@@ -23,19 +23,14 @@ from adjoin.inference.engines.workspace import make_chain, make_table, write_ter
 from adjoin.inference.ladder import Ladder
 from adjoin.inference.prior import Prior
 from adjoin.inference.rows import Rows
-from adjoin.kernels.fits import (
-    add_fit,
-    draw_inside,
-    fit_structure,
-    fitted_theta,
-    is_inside,
-    log_volume,
-    look_up,
-)
+from adjoin.kernels.ellipsoids import draw_inside, is_inside, log_volume
+from adjoin.kernels.fit_table import add_fit, fitted_theta, look_up
+from adjoin.kernels.fits import fit_structure
 from adjoin.kernels.free_run import assemble, free_run_error
-from adjoin.kernels.sensitivity import linearise
 from adjoin.kernels.simulate import BLOCK
-from adjoin.kernels.state import Chain, FitWork
+from adjoin.kernels.slopes import linearise
+from adjoin.kernels.state import FITTED, GIVEN_UP, UNFITTABLE, Chain
+from adjoin.kernels.tables import Entries, FitWork
 
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 COEFFICIENT = 1.0
@@ -44,13 +39,13 @@ COEFFICIENT = 1.0
 @numba.njit
 def _linearise(chain, data, run, linear):
     assemble(chain, data, run)
-    return linearise(chain.tally[0], run, linear)
+    return linearise(chain.n_terms[0], run, linear)
 
 
 @numba.njit
 def _run(chain, data, run):
     assemble(chain, data, run)
-    return free_run_error(chain.tally[0], run, np.inf)[0]
+    return free_run_error(chain.n_terms[0], run, np.inf)[0]
 
 
 @numba.njit
@@ -58,10 +53,9 @@ def _fit(chain, data, own, coefficient, level):
     """The entry of a structure, as the sampler gets it; its optimum goes to the chain."""
     entry = look_up(chain, own)
     if entry < 0:
-        error, foreseen = fit_structure(data, own, coefficient, level)
-        entry = add_fit(own, error, foreseen)
-    if own.fits.scalar[entry, 0] < np.inf:
-        fitted_theta(own.fits, entry, chain.theta)
+        entry = add_fit(own, fit_structure(data, own, coefficient, level))
+    if own.fits.entry.status[entry] == FITTED:
+        fitted_theta(own, entry, chain.theta)
     return entry
 
 
@@ -69,7 +63,7 @@ def _fit(chain, data, own, coefficient, level):
 def _inside(chain, own, entry, theta, square, found):
     look_up(chain, own)
     for i in range(theta.shape[0]):
-        found[i] = is_inside(own.fits, entry, theta[i], square)
+        found[i] = is_inside(own, entry, theta[i], square)
 
 
 @numba.njit
@@ -81,7 +75,7 @@ def _volume(data, own, entry, square):
 def _draw(rng, chain, data, own, entry, square, theta):
     look_up(chain, own)
     for i in range(theta.shape[0]):
-        draw_inside(rng, own.fits, data, entry, square, own.linear, theta[i])
+        draw_inside(rng, own, data, entry, square, theta[i])
 
 
 class Bench(NamedTuple):
@@ -106,17 +100,19 @@ class Bench(NamedTuple):
         return error, np.concatenate([predicted[start:stop] for start, stop in blocks])
 
     def fit(self, terms: list[Term], level: float = math.inf) -> tuple[int, float, np.ndarray]:
-        """The entry, its squared error, and the optimum in the order of `terms`."""
+        """The entry, its squared error, infinite if there is none, and the optimum."""
         self.write(terms)
         with np.errstate(all="ignore"):
             entry = _fit(self.chain, self.engine.regression, self.own, COEFFICIENT, level)
         theta = self.chain.theta[: len(terms)].copy()
-        return entry, float(self.own.fits.scalar[entry, 0]), theta
+        found = self.own.fits.entry
+        error = float(found.error[entry]) if found.status[entry] == FITTED else math.inf
+        return entry, error, theta
 
     def forget(self) -> None:
-        for table in (self.own.fits, self.own.table):
-            table.size[:] = 0
-            table.bucket[:] = -1
+        self.own.table.size[:] = self.own.fits.n_entries[:] = 0
+        self.own.fits.n_keys[:] = self.own.fits.n_values[:] = 0
+        self.own.table.bucket[:] = self.own.fits.bucket[:] = -1
 
 
 def _bench(
@@ -171,6 +167,12 @@ EQUATIONS = {
     " + 0.1*v(k)^2*y(k-3)^2 + 0.1*y(k-1)*y(k-2)*y(k-3)",
     "a linear output": "0.4*u(k-1) + 0.3*y(k-1) - 0.5*y(k-3)",
 }
+
+
+def _known(own: FitWork, entry: int) -> tuple[bytes, ...]:
+    """What an entry says, wherever it lies in the pools."""
+    names = ("status", "error", "foreseen", "log_det", "score", "n_terms")
+    return tuple(getattr(own.fits.entry, name)[entry].tobytes() for name in names)
 
 
 def _outputs(bench: Bench) -> np.ndarray:
@@ -316,8 +318,8 @@ def test_a_fit_does_not_depend_on_the_order_of_terms() -> None:
             assert entry == 0
             placed = np.empty(len(terms))
             placed[list(order)] = theta
-            pool = bench.own.fits.value[: bench.own.fits.size[2]]
-            seen.add((error, placed.tobytes(), pool.tobytes(), bench.own.fits.scalar[0].tobytes()))
+            pool = bench.own.fits.value[: bench.own.fits.n_values[0]]
+            seen.add((error, placed.tobytes(), pool.tobytes(), *_known(bench.own, 0)))
     assert len(seen) == 1
 
 
@@ -339,29 +341,28 @@ def test_a_fit_does_not_depend_on_what_the_tables_hold() -> None:
             bucket=np.full(4, -1, dtype=np.int64),
             key=np.zeros(24, dtype=np.int64),
             value=np.zeros(60),
+            entry=Entries(*(values[:3].copy() for values in large.own.fits.entry)),
             **{
-                name: getattr(large.own.fits, name)[:3].copy()
-                for name in ("n_terms", "first_key", "first_value", "scalar")
+                name: np.zeros(1, dtype=np.int64)
+                for name in ("n_entries", "n_keys", "n_values", "n_made")
             },
-            size=np.zeros(3, dtype=np.int64),
         ),
     )
     small = large._replace(own=own)
     n_forgotten = 0
     for repeat in range(2):
         for terms in structures:
-            before = small.own.fits.size[0]
+            before = small.own.fits.n_entries[0]
             entry, error, theta = large.fit(terms)
             other, other_error, other_theta = small.fit(terms[::-1])
-            n_forgotten += small.own.fits.size[0] < before
+            n_forgotten += small.own.fits.n_entries[0] < before
             assert error == other_error
             if error < math.inf:
                 assert theta.tolist() == other_theta[::-1].tolist()
-            left, right = large.own.fits.scalar[entry], small.own.fits.scalar[other]
-            assert left.tolist() == right.tolist()
+            assert _known(large.own, entry) == _known(small.own, other)
         if repeat == 0:
-            n_entries = large.own.fits.size[0]
-    assert large.own.fits.size[0] == n_entries  # the second time everything was found
+            n_entries = large.own.fits.n_entries[0]
+    assert large.own.fits.n_entries[0] == n_entries  # the second time everything was found
     assert n_forgotten > len(structures) / 4
 
 
@@ -392,8 +393,9 @@ def test_no_terms_are_the_measured_output_itself() -> None:
 @pytest.mark.parametrize("text", ["u(k)^2 + abs(u(k))^2", "u(k)^2 + abs(u(k))^2 + y(k-1)"])
 def test_terms_that_cannot_be_told_apart_have_no_fit(text: str) -> None:
     bench = _bench(_data(), GRAMMAR)
-    _, error, _ = bench.fit(_terms(text, GRAMMAR))
+    entry, error, _ = bench.fit(_terms(text, GRAMMAR))
     assert error == math.inf
+    assert bench.own.fits.entry.status[entry] == UNFITTABLE
 
 
 def test_a_term_that_is_zero_everywhere_has_no_fit() -> None:
@@ -426,13 +428,14 @@ def test_a_fit_far_beyond_the_level_is_given_up() -> None:
     """Linearised at the start, even its optimum is: a level above that is a fit, below it none."""
     bench, terms = _bench(_data(0.3), GRAMMAR), _terms("u(k-2) + y(k-1)", GRAMMAR)
     entry, error, _ = bench.fit(terms)
-    foreseen = bench.own.fits.scalar[entry, 1]
+    foreseen = bench.own.fits.entry.foreseen[entry]
     assert 0.8 * error < foreseen < math.inf
     for factor, is_hopeless in ((1.001, False), (0.999, True)):
         bench.forget()
         entry, found, _ = bench.fit(terms, level=factor * foreseen / HOPELESS)
         assert found == (math.inf if is_hopeless else error)
-        assert 0.999 * foreseen / HOPELESS < bench.own.fits.scalar[entry, 1] <= foreseen
+        assert bench.own.fits.entry.status[entry] == (GIVEN_UP if is_hopeless else FITTED)
+        assert 0.999 * foreseen / HOPELESS < bench.own.fits.entry.foreseen[entry] <= foreseen
 
 
 class Ellipsoid(NamedTuple):

@@ -22,7 +22,7 @@ from adjoin.inference.engines.workspace import write_terms
 from adjoin.inference.ladder import Ladder
 from adjoin.kernels.free_run import FIRST_BLOCK, assemble, feeds_back, free_run_error
 from adjoin.kernels.simulate import BLOCK
-from adjoin.kernels.state import FitWork
+from adjoin.kernels.tables import FitWork
 
 FUNCTIONS = ("abs", "sin", "cos", "tanh", "sign", "exp", "sqrtabs")
 NARX = Grammar.narx(inputs=("u", "v"), functions=FUNCTIONS, max_lag=3, max_degree=4)
@@ -34,13 +34,13 @@ LENGTHS = (5, 2 * BLOCK + 41, 30)
 @numba.njit
 def _run(chain, data, run, limit):
     assemble(chain, data, run)
-    return free_run_error(chain.tally[0], run, limit)
+    return free_run_error(chain.n_terms[0], run, limit)
 
 
 @numba.njit
 def _feeds_back(chain, data, run):
     assemble(chain, data, run)
-    return feeds_back(run, chain.tally[0])
+    return feeds_back(run, chain.n_terms[0])
 
 
 class Bench(NamedTuple):

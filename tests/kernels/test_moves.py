@@ -143,7 +143,7 @@ class Bench:
     def set_state(self, terms: list[Term]) -> None:
         state = self.chain.state
         state.atom[:] = -1
-        state.tally[0] = len(terms)
+        state.n_terms[0] = len(terms)
         for i, term in enumerate(terms):
             state.atom[i, : len(term)] = term
             state.degree[i], state.key[i] = len(term), self.key(term)

@@ -96,6 +96,7 @@ class Twin:
         self.rungs: list[Rung] = []
         self.level, self.n_drawn = math.inf, 0
         self.fits: dict[frozenset[Term], Fit] = {}
+        self.n_asked = 0
         self.smallest, self.champion, self.score = math.inf, Fit([]), -math.inf
         self.cold: list[float] = []
         self.counts: list[dict[str, list[int]]] = []
@@ -228,6 +229,7 @@ class Twin:
 
     def fit(self, terms: list[Term]) -> Fit:
         key = frozenset(terms)
+        self.n_asked += 1
         if key not in self.fits:
             self.fits[key] = self.fitting.fit(terms, self.level)
             self.note(self.fits[key])

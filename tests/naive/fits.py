@@ -29,17 +29,6 @@ SMALLEST_PIVOT = 1e-13
 
 Functions = dict[str, Callable[[float], float]]
 
-DERIVATIVES: Functions = {
-    "": lambda x: 1.0,
-    "abs": lambda x: float((x > 0) - (x < 0)),
-    "sin": math.cos,
-    "cos": lambda x: -math.sin(x),
-    "tanh": lambda x: 1.0 - math.tanh(x) ** 2,
-    "sign": lambda x: 0.0,
-    "exp": simulate.FUNCTIONS["exp"],
-    "sqrtabs": lambda x: math.copysign(0.5 / math.sqrt(abs(x)), x) if x != 0 else 0.0,
-}
-
 
 class FreeRuns:
     """Free runs of any terms from the measured start of every record, and their slopes."""
@@ -100,7 +89,7 @@ class FreeRuns:
             for i, atom in enumerate(term):
                 if atom.signal == self.names.output:
                     rest = np.prod([*value[:i], np.ones(n - first), *value[i + 1 :]], axis=0)
-                    inner = self._values(DERIVATIVES, atom, series)
+                    inner = self._values(simulate.SLOPES, atom, series)
                     gain[atom.lag] = gain.get(atom.lag, 0.0) + theta[j] * inner * rest
         for k in range(first, n):
             for lag, factor in gain.items():

@@ -22,6 +22,17 @@ FUNCTIONS = {
     "sqrtabs": lambda x: math.sqrt(abs(x)),
 }
 
+SLOPES = {
+    "": lambda x: 1.0,
+    "abs": lambda x: float((x > 0) - (x < 0)),
+    "sin": math.cos,
+    "cos": lambda x: -math.sin(x),
+    "tanh": lambda x: 1.0 - math.tanh(x) ** 2,
+    "sign": lambda x: 0.0,
+    "exp": FUNCTIONS["exp"],
+    "sqrtabs": lambda x: math.copysign(0.5 / math.sqrt(abs(x)), x) if x != 0 else 0.0,
+}
+
 Series = dict[str, list[float]]
 
 

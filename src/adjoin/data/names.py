@@ -13,7 +13,9 @@ from dataclasses import dataclass
 
 from adjoin.errors import AdjoinError
 
-_RESERVED = {"k", "abs", "sin", "cos", "tanh", "sign", "exp", "sqrt", "sqrtabs"}
+# k, and what functions are called; a test holds it against the register in ``kernels``, which this
+# layer may not import.
+RESERVED = {"k", "abs", "sin", "cos", "tanh", "sign", "exp", "sqrt", "sqrtabs"}
 
 
 def legal_name(text: str) -> str:
@@ -22,7 +24,7 @@ def legal_name(text: str) -> str:
         text = "".join(map(_latin, unicodedata.normalize("NFKD", text)))
         text = re.sub(r"\W+", "_", text.encode("ascii", "ignore").decode()).strip("_") or "signal"
     text = f"_{text}" if text[0].isdigit() else text
-    return f"{text}_" if text in _RESERVED else text
+    return f"{text}_" if text in RESERVED else text
 
 
 def _latin(character: str) -> str:
@@ -63,9 +65,7 @@ class SignalNames:
         for name in self.ordered:
             if (legal := legal_name(str(name))) != name:
                 fault = (
-                    "reserved"
-                    if str(name) in _RESERVED
-                    else "not legal (use letters, digits and _)"
+                    "reserved" if str(name) in RESERVED else "not legal (use letters, digits and _)"
                 )
                 raise AdjoinError(f"signal name {name!r} is {fault}; rename it, e.g. to {legal!r}.")
         signals = Counter((*inputs, self.output))

@@ -36,7 +36,7 @@ _LAYOUT = {
         INTEGER,
         ("fate",),
         "of all proposals: impossible moves, refused by a guide, refused by the prior; free runs,"
-        " those run to the end, their steps; fits; proposals",
+        " those run to the end, their steps; fits asked for; proposals",
     ),
 }
 _LENGTHS = {"kind": N_MOVES, "outcome": 3, "result": 2, "fate": N_SAVED}

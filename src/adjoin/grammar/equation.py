@@ -203,18 +203,11 @@ def equation_sympy(
     def value_of(atom: Atom) -> sympy.Expr:
         signal = sympy.Function(atom.signal, real=True)(k - atom.lag)
         shift = moved.get(atom.signal, 0.0)
-        return wrap[atom.function](signal - sympy.Float(shift) if shift else signal)
+        value = signal - sympy.Float(shift) if shift else signal
+        for name in FUNCTIONS[atom.function].sympy:
+            value = getattr(sympy, name)(value)
+        return value
 
-    wrap = {
-        "": lambda x: x,
-        "abs": sympy.Abs,
-        "sin": sympy.sin,
-        "cos": sympy.cos,
-        "tanh": sympy.tanh,
-        "sign": sympy.sign,
-        "exp": sympy.exp,
-        "sqrtabs": lambda x: sympy.sqrt(sympy.Abs(x)),
-    }
     right = sympy.Add(
         *(
             sympy.Mul(sympy.Float(float(value)), *map(value_of, term))

@@ -14,32 +14,9 @@ from typing import NamedTuple
 
 from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError
-from adjoin.kernels import state
+from adjoin.kernels.register import REGISTER, Function
 
-
-class Function(NamedTuple):
-    """A unary function that an atom may carry.
-
-    ``code`` is its number in the kernels, ``text`` and ``latex`` its spelling around an argument,
-    and ``homogeneity`` the power h in f(s·x) = s^h·f(x) for s > 0, or None where there is none.
-    """
-
-    code: int
-    text: str
-    latex: str
-    homogeneity: float | None
-
-
-FUNCTIONS: dict[str, Function] = {
-    "": Function(state.IDENTITY, "{}", "{}", 1.0),
-    "abs": Function(state.ABS, "abs({})", r"\left|{}\right|", 1.0),
-    "sin": Function(state.SIN, "sin({})", r"\sin\left({}\right)", None),
-    "cos": Function(state.COS, "cos({})", r"\cos\left({}\right)", None),
-    "tanh": Function(state.TANH, "tanh({})", r"\tanh\left({}\right)", None),
-    "sign": Function(state.SIGN, "sign({})", r"\operatorname{{sign}}\left({}\right)", 0.0),
-    "exp": Function(state.EXP, "exp({})", r"\exp\left({}\right)", None),
-    "sqrtabs": Function(state.SQRT_ABS, "sqrt(abs({}))", r"\sqrt{{\left|{}\right|}}", 0.5),
-}
+FUNCTIONS: dict[str, Function] = {function.name: function for function in REGISTER}
 _FUNCTION_ORDER = {name: place for place, name in enumerate(FUNCTIONS)}
 
 

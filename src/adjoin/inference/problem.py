@@ -20,8 +20,8 @@ from adjoin.grammar.alphabet import Alphabet
 from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.terms import Structure
 from adjoin.inference.rows import Rows, apply_to_scaled, least_squares
-from adjoin.kernels.gram import ROWS
-from adjoin.kernels.state import Regression
+from adjoin.kernels.layouts import Regression
+from adjoin.kernels.products import ROWS
 
 MAX_TERMS = 256
 """More terms than any posterior here has had; the chain counts when it is turned away by it."""

@@ -15,9 +15,10 @@ import numpy as np
 
 from adjoin.arrays import Float1D, Float2D, Int1D, Int2D
 from adjoin.grammar.encoding import Encoding
-from adjoin.kernels.state import N_MOVES, Trace
+from adjoin.kernels.state import N_MOVES, Cursor, Trace
 
 _RECORDS, _VALUES = 4096, 65_536  # per buffer: a few hundred kilobytes
+_SCALARS = ("noise", "coefficient", "log_lik", "log_prior", "distance")  # one of each a record
 _MOST_SEEN = 50_000  # orders of terms remembered; a long chain of large structures meets millions
 
 
@@ -28,7 +29,7 @@ class LadderTrace(NamedTuple):
     ``tolerance`` : (n_stages, n_rungs) the ladder after calibration and after every stage of
     annealing; the last row is the frozen one. ``floor`` : (n_stages,) smallest distance met so far.
     ``width`` : (n_rungs,) of the random walk. ``move`` : (n_rungs, 9, 3), ``guided`` : (n_rungs, 2)
-    and ``swap`` : (n_rungs, 2) as in `kernels.state.Ladder`, counted since it was frozen.
+    and ``swap`` : (n_rungs, 2) as in `kernels.ladders.Counters`, counted since it was frozen.
     ``saved`` : (8,) what became of all proposals, see there.
     ``reason`` : why annealing ended where it did.
     """
@@ -135,10 +136,14 @@ def make_buffer(capacity: int) -> Trace:
     return Trace(
         n_terms=np.zeros(_RECORDS, dtype=np.int64),
         is_new=np.zeros(_RECORDS, dtype=np.int64),
-        scalar=np.zeros((_RECORDS, 5)),
+        noise=np.zeros(_RECORDS),
+        coefficient=np.zeros(_RECORDS),
+        log_lik=np.zeros(_RECORDS),
+        log_prior=np.zeros(_RECORDS),
+        distance=np.zeros(_RECORDS),
         theta=np.zeros(_VALUES + capacity),
         key=np.zeros(_VALUES + capacity, dtype=np.int64),
-        cursor=np.zeros(3, dtype=np.int64),
+        cursor=Cursor(*np.zeros((3, 1), dtype=np.int64)),
         move=np.zeros((N_MOVES, 3), dtype=np.int64),
         trouble=np.zeros(3, dtype=np.int64),
     )
@@ -154,7 +159,7 @@ class TraceLog:
     _structure: list[Int1D] = field(default_factory=list)
     _n_terms: list[Int1D] = field(default_factory=list)
     _theta: list[Float1D] = field(default_factory=list)
-    _scalar: list[Float1D] = field(default_factory=list)
+    _scalar: list[Float2D] = field(default_factory=list)
 
     @classmethod
     def of(cls, encoding: Encoding, trace: ChainTrace) -> TraceLog:
@@ -163,12 +168,12 @@ class TraceLog:
         distance = np.zeros(len(trace.structure)) if trace.ladder is None else trace.ladder.distance
         values = trace.noise, trace.coefficient, trace.log_lik, trace.log_prior, distance
         log._structure, log._n_terms = [trace.structure], [np.diff(trace.offset)]
-        log._theta, log._scalar = [trace.theta], [np.column_stack(values)]
+        log._theta, log._scalar = [trace.theta], [np.array(values)]
         return log
 
     def drain(self, buffer: Trace) -> None:
         """Take over what a buffer holds, and empty it; its counters go on counting."""
-        n_records, n_theta, _ = buffer.cursor
+        n_records, n_theta = buffer.cursor.n_records[0], buffer.cursor.n_theta[0]
         start = np.flatnonzero(buffer.is_new[:n_records])
         end = np.append(start[1:], n_records)[: len(start)]  # none of none
         numbers = np.empty(len(start), dtype=np.int64)
@@ -186,8 +191,9 @@ class TraceLog:
         self._structure.append(np.repeat(numbers, end - start))
         self._n_terms.append(buffer.n_terms[:n_records].copy())
         self._theta.append(theta)
-        self._scalar.append(buffer.scalar[:n_records].copy())
-        buffer.cursor[:] = 0
+        self._scalar.append(np.array([getattr(buffer, name)[:n_records] for name in _SCALARS]))
+        for written in buffer.cursor:
+            written[:] = 0
 
     def _recognise(self, keys: Int1D) -> tuple[int, Int1D | None]:
         """The number of the structure of these terms, and how to put them into canonical order."""
@@ -210,19 +216,19 @@ class TraceLog:
         The distances of the records are put into the `ladder`, if there is one.
         """
         self.drain(buffer)
-        scalar = np.concatenate(self._scalar)
+        scalar = dict(zip(_SCALARS, np.concatenate(self._scalar, axis=1), strict=True))
         n_terms = np.concatenate(self._n_terms)
         return ChainTrace(
             structures=list(self.structures),
             structure=np.concatenate(self._structure),
             theta=np.concatenate(self._theta),
             offset=np.append(0, np.cumsum(n_terms)),
-            noise=scalar[:, 0].copy(),
-            coefficient=scalar[:, 1].copy(),
-            log_lik=scalar[:, 2].copy(),
-            log_prior=scalar[:, 3].copy(),
+            noise=scalar["noise"],
+            coefficient=scalar["coefficient"],
+            log_lik=scalar["log_lik"],
+            log_prior=scalar["log_prior"],
             move=buffer.move.copy(),
             trouble=buffer.trouble.copy(),
             n_samples=n_samples,
-            ladder=None if ladder is None else ladder._replace(distance=scalar[:, 4].copy()),
+            ladder=None if ladder is None else ladder._replace(distance=scalar["distance"]),
         )

@@ -9,7 +9,7 @@ drawn before anything is simulated, the uniform of the decision included: a prop
 proposal densities refuse is never run, and a run ends as soon as it is beyond the tolerance.
 
 A proposal is the paper's, or *guided*: with a constant probability the coefficients are drawn
-uniformly from the ellipsoid of the proposed structure's own fit (``kernels/fits.py``),
+uniformly from the ellipsoid of the proposed structure's own fit (``ellipsoids.py``),
 
 .. math::
     \frac{p(T')\,p(θ')\,j(T' \to T)\,|E_{T'}|}{p(T)\,p(θ)\,j(T \to T')\,|E_T|}\,1\{θ ∈ E_T\}
@@ -23,25 +23,20 @@ import math
 
 import numpy as np
 
-from adjoin.arrays import Float1D, Float2D
+from adjoin.arrays import Float1D
 from adjoin.kernels._jit import kernel
 from adjoin.kernels.draw import draw_categorical
-from adjoin.kernels.fits import (
-    HOPELESS,
-    add_fit,
-    draw_inside,
-    fit_structure,
-    fitted_theta,
-    is_inside,
-    log_volume,
-    look_up,
-)
+from adjoin.kernels.edits import apply_edit, copy_state
+from adjoin.kernels.ellipsoids import draw_inside, is_inside, log_volume
+from adjoin.kernels.fit_table import add_fit, fitted_theta, look_up
+from adjoin.kernels.fits import fit_structure, is_usable, score_fit
 from adjoin.kernels.free_run import assemble, free_run_error
+from adjoin.kernels.ladders import AbcLadder, AbcRules, AbcTarget, Rungs, Walk
+from adjoin.kernels.layouts import Regression
 from adjoin.kernels.moves import propose
-from adjoin.kernels.prediction import apply_edit
-from adjoin.kernels.prior import log_prior_structure
+from adjoin.kernels.prior import log_coefficients, log_normal
 from adjoin.kernels.record import has_room, record
-from adjoin.kernels.rungs import copy_state, exchange, rung
+from adjoin.kernels.rungs import exchange, first_of_pairs, rung
 from adjoin.kernels.state import (
     ACCEPTED,
     ANNEAL,
@@ -64,15 +59,9 @@ from adjoin.kernels.state import (
     SIMULATIONS,
     STAY,
     STEPS,
-    AbcTarget,
-    Chain,
-    FitWork,
-    Ladder,
-    MoveTable,
-    PriorTable,
-    Regression,
     Trace,
 )
+from adjoin.kernels.tables import FitWork
 from adjoin.kernels.terms import term_key
 
 # Squared errors that differ by less are equal: a fit is not polished twice.
@@ -80,34 +69,11 @@ ROUNDING = 1e-9
 
 
 @kernel()
-def log_normal(value: float, variance: float) -> float:
-    """Log density of N(0, variance).
-
-    Mutates: nothing. Allocates: nothing.
-    """
-    return -0.5 * (math.log(2.0 * math.pi * variance) + value * value / variance)
-
-
-@kernel()
-def log_coefficients(chain: Chain, variance: float) -> float:
-    """Log density of all coefficients under N(0, variance).
-
-    Mutates: nothing. Allocates: nothing.
-    """
-    total = 0.0
-    for i in range(chain.tally[0]):
-        total += log_normal(chain.theta[i], variance)
-    return total
-
-
-@kernel()
 def propose_terms(
     rng: np.random.Generator,
     c: int,
-    prior: PriorTable,
-    moves: MoveTable,
-    target: AbcTarget,
-    ladder: Ladder,
+    rules: AbcRules,
+    ladder: AbcLadder,
     own: FitWork,
     trace: Trace,
 ) -> bool:
@@ -118,97 +84,89 @@ def propose_terms(
 
     Mutates: rng, ladder, own, trace. Allocates: nothing.
     """
-    current, proposed = rung(ladder.state, c), rung(ladder.proposed, c)
-    move = draw_categorical(rng, moves.cumulative)
+    target, rungs, counters = rules.target, ladder.rungs, ladder.rungs.counters
+    current, proposed, pending = rung(rungs.state, c), rung(rungs.proposed, c), rungs.pending
+    move = draw_categorical(rng, rules.moves.cumulative)
     is_guided = target.guided > 0.0 and rng.random() < target.guided
-    limit = ladder.tolerance[c] * target.unit
-    is_guided = is_guided and limit <= ladder.level[0] and limit < math.inf
-    log_uniform = math.log(1.0 - rng.random())
-    ladder.pending[c, 0], ladder.pending[c, 1] = 0, move
-    ladder.pending[c, 2] = 1 if is_guided else 0
-    ladder.move[c, move, PROPOSED] += 1
-    ladder.saved[PROPOSALS] += 1
+    limit = ladder.tolerances.tolerance[c] * target.unit
+    is_guided = is_guided and limit <= ladder.tolerances.level[0] and limit < math.inf
+    pending.log_uniform[c] = math.log(1.0 - rng.random())
+    pending.is_open[c], pending.move[c], pending.is_guided[c] = 0, move, 1 if is_guided else 0
+    counters.move[c, move, PROPOSED] += 1
+    counters.saved[PROPOSALS] += 1
     edit, index, degree, log_ratio = IMPOSSIBLE, 0, 0, 0.0
     if move != STAY:
-        edit, index, degree, log_ratio = propose(rng, move, current, prior, moves, own.work)
+        edit, index, degree, log_ratio = propose(
+            rng, move, current, rules.prior, rules.moves, own.work
+        )
         if edit == IMPOSSIBLE:
-            ladder.saved[IMPOSSIBLE_MOVES] += 1
+            counters.saved[IMPOSSIBLE_MOVES] += 1
             return False
         if edit == APPEND and index == current.key.shape[0]:
             trace.trouble[CROWDED] += 1
             return False
-    ladder.move[c, move, POSSIBLE] += 1
+    counters.move[c, move, POSSIBLE] += 1
     copy_state(current, proposed)
     if move != STAY:
-        key = term_key(own.work.atom, degree, prior.weight.shape[0])
+        key = term_key(own.work.atom, degree, rules.prior.weight.shape[0])
         apply_edit(proposed, edit, index, degree, key, own.work)
     birth = target.birth_sd * target.birth_sd
     if is_guided:
-        ladder.guided[c, 0] += 1
+        counters.guided[c, 0] += 1
     elif move == STAY:
-        for i in range(target.n_pinned, proposed.tally[0]):
-            proposed.theta[i] += ladder.width[c] * rng.standard_normal()
+        for i in range(target.n_pinned, proposed.n_terms[0]):
+            proposed.theta[i] += ladder.walk.width[c] * rng.standard_normal()
     else:
         if edit != APPEND:
             log_ratio += log_normal(current.theta[index], birth)
         if edit != REMOVE:
             proposed.theta[index] = target.birth_sd * rng.standard_normal()
             log_ratio -= log_normal(proposed.theta[index], birth)
-    ladder.ratio[c, 0], ladder.ratio[c, 1] = log_ratio, log_uniform
+    pending.log_ratio[c] = log_ratio
     return True
 
 
 @kernel()
-def find_fit(ladder: Ladder, c: int, side: int, own: FitWork) -> int:
+def find_fit(rungs: Rungs, c: int, side: int, own: FitWork) -> int:
     """The fit of a rung's present (side 0) or proposed (1) structure; negative if it is new.
 
     Mutates: own. Allocates: nothing.
     """
     if side == 0:
-        return look_up(rung(ladder.state, c), own)
-    return look_up(rung(ladder.proposed, c), own)
+        return look_up(rung(rungs.state, c), own)
+    return look_up(rung(rungs.proposed, c), own)
 
 
 @kernel()
-def note_champion(
-    c: int,
-    side: int,
-    entry: int,
-    prior: PriorTable,
-    moves: MoveTable,
-    target: AbcTarget,
-    data: Regression,
-    ladder: Ladder,
-    own: FitWork,
-) -> None:
-    r"""Keep a new fit if its structure has the best Laplace approximation of its posterior so far.
+def enter_fit(
+    fit: tuple[int, float, float], rules: AbcRules, data: Regression, own: FitWork
+) -> int:
+    """Enter what `fit_structure` has just made, with its score; its entry.
 
-    .. math::
-        \log p(T) + \log N(\hat θ; 0, σ_θ² I) - \tfrac n2 \log \tfrac{S_T}{n}
-        + \tfrac p2 \log \tfrac{2π S_T}{n} - \tfrac12 \log |J^TJ|
-
-    with p coefficients that are not pinned; those that are have the same density in all structures.
-
-    Mutates: ladder, own. Allocates: nothing.
+    Mutates: own. Allocates: nothing.
     """
-    error, scratch = own.fits.scalar[entry, 0], own.scratch
-    ladder.saved[FITS] += 1
-    if not error < math.inf:
+    entry = add_fit(own, fit)
+    score_fit(rules.prior, rules.moves.n_fixed, rules.target.coefficient, data, own, entry)
+    return entry
+
+
+@kernel()
+def note_champion(c: int, side: int, entry: int, ladder: AbcLadder, own: FitWork) -> None:
+    """Keep the structure looked up last if its score is the best so far.
+
+    Mutates: ladder. Allocates: nothing.
+    """
+    found, champion = own.fits.entry, ladder.champion
+    if not is_usable(found, entry, ladder.tolerances.level[0]):
         return
+    if not found.score[entry] > champion.score[0]:
+        return
+    champion.score[0], champion.error[0] = found.score[entry], found.error[entry]
     if side == 0:
-        copy_state(rung(ladder.state, c), scratch)
+        copy_state(rung(ladder.rungs.state, c), champion.state)
     else:
-        copy_state(rung(ladder.proposed, c), scratch)
-    n = scratch.tally[0] - target.n_pinned
-    fitted_theta(own.fits, entry, scratch.theta)
-    least = 1e-16 * data.output_norm * data.output_norm
-    variance = max(error, least) / data.n_rows
-    score = log_prior_structure(prior, scratch, moves.n_fixed)
-    score += log_coefficients(scratch, target.coefficient) - own.fits.scalar[entry, 2]
-    score += 0.5 * n * math.log(2.0 * math.pi * variance) - 0.5 * data.n_rows * math.log(variance)
-    if score > ladder.record[1]:
-        ladder.record[1], ladder.record[2] = score, error
-        copy_state(scratch, ladder.champion)
+        copy_state(rung(ladder.rungs.proposed, c), champion.state)
+    fitted_theta(own, entry, champion.state.theta)
 
 
 @kernel()
@@ -219,7 +177,7 @@ def guide(
     entry: int,
     target: AbcTarget,
     data: Regression,
-    ladder: Ladder,
+    ladder: AbcLadder,
     own: FitWork,
 ) -> bool:
     """One side of a guided proposal; False if it is impossible.
@@ -229,104 +187,120 @@ def guide(
 
     Mutates: rng, ladder, own. Allocates: nothing.
     """
-    error, foreseen = own.fits.scalar[entry, 0], own.fits.scalar[entry, 1]
-    square = target.reach * (ladder.tolerance[c] * target.unit - error)
-    if not (square > 0.0 and foreseen <= HOPELESS * ladder.level[0]):
+    found, rungs, tolerances = own.fits.entry, ladder.rungs, ladder.tolerances
+    if not is_usable(found, entry, tolerances.level[0]):
+        return False
+    square = target.reach * (tolerances.tolerance[c] * target.unit - found.error[entry])
+    if not square > 0.0:
         return False
     volume = log_volume(own.fits, data, entry, square)
     if side == 0:
-        ladder.ratio[c, 0] -= volume
-        return is_inside(own.fits, entry, rung(ladder.state, c).theta, square)
-    ladder.ratio[c, 0] += volume
-    theta = rung(ladder.proposed, c).theta
-    draw_inside(rng, own.fits, data, entry, square, own.linear, theta)
+        rungs.pending.log_ratio[c] -= volume
+        return is_inside(own, entry, rung(rungs.state, c).theta, square)
+    rungs.pending.log_ratio[c] += volume
+    draw_inside(rng, own, data, entry, square, rung(rungs.proposed, c).theta)
     return True
 
 
 @kernel()
-def is_likely(c: int, target: AbcTarget, ladder: Ladder) -> bool:
+def is_likely(c: int, coefficient: float, rungs: Rungs) -> bool:
     """Whether prior and proposal densities leave a rung's proposal to the distance to decide.
 
-    Mutates: ladder. Allocates: nothing.
+    Mutates: rungs. Allocates: nothing.
     """
-    log_ratio = ladder.ratio[c, 0]
-    log_ratio += log_coefficients(rung(ladder.proposed, c), target.coefficient)
-    log_ratio -= log_coefficients(rung(ladder.state, c), target.coefficient)
-    if not ladder.ratio[c, 1] < log_ratio:
-        ladder.saved[REFUSED_BY_RATIO] += 1
+    log_ratio = rungs.pending.log_ratio[c]
+    log_ratio += log_coefficients(rung(rungs.proposed, c), coefficient)
+    log_ratio -= log_coefficients(rung(rungs.state, c), coefficient)
+    if not rungs.pending.log_uniform[c] < log_ratio:
+        rungs.counters.saved[REFUSED_BY_RATIO] += 1
         return False
-    ladder.pending[c, 0] = 1
+    rungs.pending.is_open[c] = 1
     return True
 
 
 @kernel()
-def take_optimum(c: int, entry: int, ladder: Ladder, own: FitWork) -> bool:
+def take_optimum(c: int, entry: int, level: float, rungs: Rungs, own: FitWork) -> bool:
     """Propose the optimum of a rung's own structure; False if the rung is as near already.
 
-    Mutates: ladder, own. Allocates: nothing.
+    Mutates: rungs, own. Allocates: nothing.
     """
-    if not own.fits.scalar[entry, 0] < (1.0 - ROUNDING) * ladder.error[c]:
+    found, pending = own.fits.entry, rungs.pending
+    if not is_usable(found, entry, level):
         return False
-    proposed = rung(ladder.proposed, c)
-    copy_state(rung(ladder.state, c), proposed)
-    fitted_theta(own.fits, entry, proposed.theta)
-    ladder.pending[c, 0], ladder.pending[c, 1], ladder.pending[c, 2] = 1, STAY, 1
+    if not found.error[entry] < (1.0 - ROUNDING) * rungs.error[c]:
+        return False
+    proposed = rung(rungs.proposed, c)
+    copy_state(rung(rungs.state, c), proposed)
+    fitted_theta(own, entry, proposed.theta)
+    pending.is_open[c], pending.move[c], pending.is_guided[c] = 1, STAY, 1
     return True
 
 
 @kernel()
-def simulate_rung(c: int, limit: float, data: Regression, ladder: Ladder, own: FitWork) -> float:
+def simulate_rung(c: int, limit: float, data: Regression, rungs: Rungs, own: FitWork) -> float:
     """Squared error of the free run of a rung's proposal, infinite beyond `limit`.
 
-    Mutates: ladder, own. Allocates: nothing.
+    Mutates: rungs, own. Allocates: nothing.
     """
-    proposed = rung(ladder.proposed, c)
+    proposed, saved = rung(rungs.proposed, c), rungs.counters.saved
     assemble(proposed, data, own.run)
-    error, n_steps = free_run_error(proposed.tally[0], own.run, limit)
-    ladder.saved[SIMULATIONS] += 1
-    ladder.saved[STEPS] += n_steps
+    error, n_steps = free_run_error(proposed.n_terms[0], own.run, limit)
+    saved[SIMULATIONS] += 1
+    saved[STEPS] += n_steps
     if error < math.inf:
-        ladder.saved[COMPLETE] += 1
+        saved[COMPLETE] += 1
     return error
 
 
 @kernel()
-def decide_rung(
-    c: int, distance: float, error: float, target: AbcTarget, ladder: Ladder, is_adapting: bool
-) -> bool:
-    r"""Take over a rung's proposal if it is pending and near enough; whether its terms changed.
+def adapt_width(c: int, walk: Walk, aim: float, is_accepted: bool) -> None:
+    r"""Change the width of a rung's random walk by what became of a step, as Robbins and Monro do.
 
-    While it adapts, the width of the random walk follows Robbins and Monro on its own steps: after
-    the i-th, :math:`\log s` changes by :math:`(a - a^*) / (a^*(1 - a^*)(i + i_0))`, with a whether
-    it was accepted and :math:`a^*` what is aimed at. (Without coefficients there is no step.)
+    After the i-th step :math:`\log s` changes by :math:`(a - a^*) / (a^*(1 - a^*)(i + i_0))`, with
+    a whether it was accepted and :math:`a^*` what is aimed at.
+
+    Mutates: walk. Allocates: nothing.
+    """
+    walk.n_steps[c] += 1
+    gain = (1.0 if is_accepted else 0.0) - aim
+    gain /= aim * (1.0 - aim) * (walk.n_steps[c] + 5.0 / (aim * (1.0 - aim)))
+    walk.width[c] *= math.exp(gain)
+
+
+@kernel()
+def decide_rung(
+    c: int, distance: float, error: float, target: AbcTarget, ladder: AbcLadder, is_adapting: bool
+) -> bool:
+    """Take over a rung's proposal if it is open and near enough; whether its terms changed.
+
+    While it adapts, the width of the random walk follows its own steps. (Without coefficients
+    there is no step.)
 
     Mutates: ladder. Allocates: nothing.
     """
-    move, is_guided = ladder.pending[c, 1], ladder.pending[c, 2] == 1
-    is_near = distance <= ladder.tolerance[c] and distance < math.inf
-    is_accepted = ladder.pending[c, 0] == 1 and is_near
-    ladder.pending[c, 0] = 0
+    rungs, tolerances, best = ladder.rungs, ladder.tolerances, ladder.best
+    pending = rungs.pending
+    move, is_guided = pending.move[c], pending.is_guided[c] == 1
+    is_near = distance <= tolerances.tolerance[c] and distance < math.inf
+    is_accepted = pending.is_open[c] == 1 and is_near
+    pending.is_open[c] = 0
     if is_accepted:
-        ladder.move[c, move, ACCEPTED] += 1
+        rungs.counters.move[c, move, ACCEPTED] += 1
         if is_guided:
-            ladder.guided[c, 1] += 1
-        copy_state(rung(ladder.proposed, c), rung(ladder.state, c))
-        ladder.distance[c], ladder.error[c] = distance, error
-        if distance < ladder.record[0]:
-            ladder.record[0], ladder.record[3] = distance, error
-            copy_state(rung(ladder.proposed, c), ladder.best)
-    n_moved = rung(ladder.proposed, c).tally[0] - target.n_pinned
+            rungs.counters.guided[c, 1] += 1
+        copy_state(rung(rungs.proposed, c), rung(rungs.state, c))
+        tolerances.distance[c], rungs.error[c] = distance, error
+        if distance < best.distance[0]:
+            best.distance[0], best.error[0] = distance, error
+            copy_state(rung(rungs.proposed, c), best.state)
+    n_moved = rungs.proposed.n_terms[c] - target.n_pinned
     if is_adapting and move == STAY and not is_guided and n_moved > 0:
-        aim = target.acceptance
-        ladder.tally[c] += 1
-        gain = (1.0 if is_accepted else 0.0) - aim
-        gain /= aim * (1.0 - aim) * (ladder.tally[c] + 5.0 / (aim * (1.0 - aim)))
-        ladder.width[c] *= math.exp(gain)
+        adapt_width(c, ladder.walk, target.acceptance, is_accepted)
     return is_accepted and move != STAY
 
 
 @kernel()
-def noise_proxy(target: AbcTarget, ladder: Ladder) -> float:
+def noise_proxy(target: AbcTarget, ladder: AbcLadder) -> float:
     r"""The noise variance that the coldest tolerance stands for, :math:`σ_y² ε_0/100`.
 
     Where the distance is not a squared error, or the tolerance is infinite, the mean square of the
@@ -334,44 +308,47 @@ def noise_proxy(target: AbcTarget, ladder: Ladder) -> float:
 
     Mutates: nothing. Allocates: nothing.
     """
-    if target.is_squared and ladder.tolerance[0] < math.inf:
-        return ladder.tolerance[0] * target.unit / target.n_rows
-    return ladder.error[0] / target.n_rows
+    coldest = ladder.tolerances.tolerance[0]
+    if target.is_squared and coldest < math.inf:
+        return coldest * target.unit / target.n_rows
+    return ladder.rungs.error[0] / target.n_rows
+
+
+@kernel()
+def exchange_neighbours(n_drawn: int, interval: int, ladder: AbcLadder) -> bool:
+    """Exchange neighbours where both are then within their tolerances; whether the coldest was.
+
+    Mutates: ladder. Allocates: nothing.
+    """
+    tolerance, distance, is_new = ladder.tolerances.tolerance, ladder.tolerances.distance, False
+    for c in range(first_of_pairs(n_drawn, interval), tolerance.shape[0] - 1, 2):
+        is_made = distance[c + 1] <= tolerance[c]
+        exchange(ladder.rungs, c, is_made)
+        if is_made:
+            distance[c], distance[c + 1] = distance[c + 1], distance[c]
+            is_new = is_new or c == 0
+    return is_new
 
 
 @kernel()
 def finish_sample(
-    target: AbcTarget,
-    prior: PriorTable,
-    moves: MoveTable,
-    ladder: Ladder,
-    trace: Trace,
-    is_recording: bool,
-    is_new: bool,
+    rules: AbcRules, ladder: AbcLadder, trace: Trace, is_recording: bool, is_new: bool
 ) -> bool:
     """Exchange neighbours if it is time, and record the coldest rung; whether its terms are new.
 
     Mutates: ladder, trace. Allocates: nothing.
     """
-    cold = rung(ladder.state, 0)
-    cold.tally[1] += 1
-    n_drawn = cold.tally[1]
+    target, tolerances, cold = rules.target, ladder.tolerances, rung(ladder.rungs.state, 0)
+    cold.n_drawn[0] += 1
+    n_drawn = cold.n_drawn[0]
     if n_drawn % target.swap_interval == 0:
-        first = (n_drawn // target.swap_interval) % 2
-        for c in range(first, ladder.tolerance.shape[0] - 1, 2):
-            ladder.swap[c, 0] += 1
-            if ladder.distance[c + 1] <= ladder.tolerance[c]:
-                ladder.swap[c, 1] += 1
-                exchange(rung(ladder.state, c), rung(ladder.state, c + 1))
-                for values in (ladder.distance, ladder.error):
-                    values[c], values[c + 1] = values[c + 1], values[c]
-                is_new = is_new or c == 0
+        is_new = exchange_neighbours(n_drawn, target.swap_interval, ladder) or is_new
     if not is_recording:
-        ladder.cold[ladder.cursor[0]] = ladder.distance[0]
-        ladder.cursor[0] += 1
+        tolerances.cold[tolerances.n_cold[0]] = tolerances.distance[0]
+        tolerances.n_cold[0] += 1
     elif n_drawn % target.thin == 0:
-        cold.variance[0] = noise_proxy(target, ladder)
-        record(cold, prior, moves, trace, 0.0, ladder.distance[0], is_new)
+        cold.noise[0] = noise_proxy(target, ladder)
+        record(cold, rules.prior, rules.moves, trace, 0.0, tolerances.distance[0], is_new)
         is_new = False
     return is_new
 
@@ -379,92 +356,77 @@ def finish_sample(
 @kernel(entry=True)
 def run_abc(
     rng: np.random.Generator,
-    prior: PriorTable,
-    moves: MoveTable,
-    target: AbcTarget,
+    rules: AbcRules,
     data: Regression,
-    ladder: Ladder,
+    ladder: AbcLadder,
     own: FitWork,
     trace: Trace,
-    series: Float2D,
-    error: Float1D,
     mode: int,
     n_samples: int,
 ) -> int:
     """Draw samples of all rungs until `n_samples` are drawn or the trace is full; how many.
 
-    `mode` says what is done with them:
-
-    - `RECORD`: everything is frozen, and the coldest rung is recorded;
-    - `ANNEAL`: widths adapt, and the distances of the coldest rung are kept;
-    - `DESCEND`: greedy, every rung refuses what is farther off than it is; no exchange;
-    - `POLISH`: coefficients of all rungs by their structure's own fit, nothing is drawn;
-    - `PROPOSE`: what a proposal leaves to decide is run to its end, for `decide_all`: row c of
-      `series` is the run of rung c, ``error[c]`` its squared error, infinite if there is none.
-
+    `mode` says what is done with them, from `RECORD` to `PROPOSE`; see the codes in ``state``.
     (One entry for all, because each one that can propose takes its own time to compile.)
 
-    Mutates: rng, ladder, own, trace, series, error. Allocates: nothing.
+    Mutates: rng, ladder, own, trace. Allocates: nothing.
     """
-    n_drawn, is_new = 0, True
-    while n_drawn < n_samples and has_room(trace, ladder.best.key.shape[0]):
-        for c in range(ladder.tolerance.shape[0]):
+    # Taken out of the loop, where a tuple of arrays would be counted in and out again and again.
+    target, rungs, n_drawn, is_new = rules.target, ladder.rungs, 0, True
+    tolerance, distance = ladder.tolerances.tolerance, ladder.tolerances.distance
+    is_guided, saved, level = rungs.pending.is_guided, rungs.counters.saved, ladder.tolerances.level
+    error, series, predicted = ladder.runs.error, ladder.runs.series, own.run.data.predicted
+    is_polish, capacity = mode == POLISH, ladder.best.state.key.shape[0]
+    while n_drawn < n_samples and has_room(trace, capacity):
+        for c in range(tolerance.shape[0]):
             if mode in (DESCEND, POLISH):
-                ladder.tolerance[c] = ladder.distance[c]
-            is_open, is_polish, error[c] = True, mode == POLISH, math.inf
+                tolerance[c] = distance[c]
+            is_open, error[c] = True, math.inf
             if not is_polish:
-                is_open = propose_terms(rng, c, prior, moves, target, ladder, own, trace)
-            if is_open and (is_polish or ladder.pending[c, 2] == 1):
+                is_open = propose_terms(rng, c, rules, ladder, own, trace)
+            if is_open and (is_polish or is_guided[c] == 1):
                 for side in range(1 if is_polish else 2):
-                    entry = find_fit(ladder, c, side, own)
+                    entry = find_fit(rungs, c, side, own)
+                    saved[FITS] += 1
                     if entry < 0:
-                        level = ladder.level[0]
-                        found, foreseen = fit_structure(data, own, target.coefficient, level)
-                        entry = add_fit(own, found, foreseen)
-                        note_champion(c, side, entry, prior, moves, target, data, ladder, own)
+                        fit = fit_structure(data, own, target.coefficient, level[0])
+                        entry = enter_fit(fit, rules, data, own)
+                    note_champion(c, side, entry, ladder, own)
                     if is_polish:
-                        is_open = take_optimum(c, entry, ladder, own)
-                    elif is_open:
+                        is_open = take_optimum(c, entry, level[0], rungs, own)
+                    else:
                         is_open = guide(rng, c, side, entry, target, data, ladder, own)
-                        ladder.saved[REFUSED_UNGUIDED] += 0 if is_open else 1
+                        saved[REFUSED_UNGUIDED] += 0 if is_open else 1
                     if not is_open:
                         break
-            if is_open and (is_polish or is_likely(c, target, ladder)):
-                limit = math.inf if mode == PROPOSE else ladder.tolerance[c] * target.unit
-                error[c] = simulate_rung(c, limit, data, ladder, own)
+            if is_open and (is_polish or is_likely(c, target.coefficient, rungs)):
+                limit = math.inf if mode == PROPOSE else tolerance[c] * target.unit
+                error[c] = simulate_rung(c, limit, data, rungs, own)
                 if mode == PROPOSE:
                     for k in range(series.shape[1]):
-                        series[c, k] = own.run.data.predicted[k]
+                        series[c, k] = predicted[k]
             if mode != PROPOSE:
-                is_adapting = mode in (ANNEAL, DESCEND)
-                distance = error[c] / target.unit
-                is_changed = decide_rung(c, distance, error[c], target, ladder, is_adapting)
+                found, is_adapting = error[c] / target.unit, mode in (ANNEAL, DESCEND)
+                is_changed = decide_rung(c, found, error[c], target, ladder, is_adapting)
                 is_new = is_new or (c == 0 and is_changed)
         n_drawn += 1
         if mode in (RECORD, ANNEAL):
-            is_recording = mode == RECORD
-            is_new = finish_sample(target, prior, moves, ladder, trace, is_recording, is_new)
+            is_new = finish_sample(rules, ladder, trace, mode == RECORD, is_new)
     return n_drawn
 
 
 @kernel(entry=True)
 def decide_all(
-    prior: PriorTable,
-    moves: MoveTable,
-    target: AbcTarget,
-    ladder: Ladder,
-    trace: Trace,
-    distance: Float1D,
-    error: Float1D,
-    mode: int,
+    rules: AbcRules, ladder: AbcLadder, trace: Trace, distance: Float1D, mode: int
 ) -> None:
     """Decide on all proposals by their distances, and finish the sample as `mode` says.
 
     Mutates: ladder, trace. Allocates: nothing.
     """
-    for c in range(ladder.tolerance.shape[0]):
-        decide_rung(c, distance[c], error[c], target, ladder, mode != RECORD)
+    tolerances = ladder.tolerances
+    for c in range(distance.shape[0]):
+        decide_rung(c, distance[c], ladder.runs.error[c], rules.target, ladder, mode != RECORD)
         if mode == DESCEND:
-            ladder.tolerance[c] = ladder.distance[c]
+            tolerances.tolerance[c] = tolerances.distance[c]
     if mode in (RECORD, ANNEAL):
-        finish_sample(target, prior, moves, ladder, trace, mode == RECORD, True)
+        finish_sample(rules, ladder, trace, mode == RECORD, True)

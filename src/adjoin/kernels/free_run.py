@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 
 from adjoin.kernels._jit import kernel
-from adjoin.kernels.gram import dot
+from adjoin.kernels.layouts import FreeRun, Program, Regression
+from adjoin.kernels.products import dot
 from adjoin.kernels.simulate import BLOCK, fill_block, run_block
-from adjoin.kernels.state import FREE_RUN, Chain, FreeRun, Program, Regression
+from adjoin.kernels.state import FREE_RUN, Chain
 
 # The first block is short and the next ones double, because most bad proposals show it at once.
 FIRST_BLOCK = 16
@@ -23,7 +24,7 @@ def assemble(chain: Chain, data: Regression, run: FreeRun) -> None:
 
     Mutates: run. Allocates: nothing.
     """
-    program, n = run.program, chain.tally[0]
+    program, n = run.program, chain.n_terms[0]
     group, offset, n_samples = program.group, program.back_offset, run.data.predicted.shape[0]
     for g in range(group.shape[0]):
         group[g] = 0

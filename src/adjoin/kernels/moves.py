@@ -40,8 +40,8 @@ from adjoin.kernels.state import (
     Chain,
     MoveTable,
     PriorTable,
-    Work,
 )
+from adjoin.kernels.tables import Work
 from adjoin.kernels.terms import contains, copy_without, insert_atom, multiplicity, term_key
 
 Proposal = tuple[int, int, int, float]
@@ -93,14 +93,14 @@ def propose_add_term(
     Mutates: rng, work. Allocates: nothing.
     """
     degree = draw_term(rng, prior, work.atom)
-    n_after = chain.tally[0] - moves.n_fixed + 1
+    n_after = chain.n_terms[0] - moves.n_fixed + 1
     log_ratio = (
         math.log(prior.expected_terms)
         + moves.log_probability[REMOVE_TERM]
         - moves.log_probability[ADD_TERM]
         - math.log(n_after)
     )
-    return APPEND, chain.tally[0], degree, log_ratio
+    return APPEND, chain.n_terms[0], degree, log_ratio
 
 
 @kernel()
@@ -115,7 +115,7 @@ def propose_remove_term(
 
     Mutates: rng. Allocates: nothing.
     """
-    n_editable = chain.tally[0] - moves.n_fixed
+    n_editable = chain.n_terms[0] - moves.n_fixed
     if n_editable == 0:
         return IMPOSSIBLE, 0, 0, -math.inf
     index = moves.n_fixed + draw_index(rng, n_editable)
@@ -139,13 +139,13 @@ def pick_term(
     Mutates: rng. Allocates: nothing.
     """
     n_fit = 0
-    for i in range(n_fixed, chain.tally[0]):
+    for i in range(n_fixed, chain.n_terms[0]):
         if lowest <= chain.degree[i] <= highest:
             n_fit += 1
     if n_fit == 0:
         return -1, 0
     place = draw_index(rng, n_fit)
-    for i in range(n_fixed, chain.tally[0]):
+    for i in range(n_fixed, chain.n_terms[0]):
         if lowest <= chain.degree[i] <= highest:
             if place == 0:
                 return i, n_fit
@@ -160,7 +160,7 @@ def count_terms(chain: Chain, n_fixed: int, lowest: int, highest: int) -> int:
     Mutates: nothing. Allocates: nothing.
     """
     count = 0
-    for i in range(n_fixed, chain.tally[0]):
+    for i in range(n_fixed, chain.n_terms[0]):
         if lowest <= chain.degree[i] <= highest:
             count += 1
     return count
@@ -276,12 +276,12 @@ def pick_atom(
     Mutates: rng. Allocates: nothing.
     """
     n_all = 0
-    for i in range(moves.n_fixed, chain.tally[0]):
+    for i in range(moves.n_fixed, chain.n_terms[0]):
         n_all += count_changes(moves, move, chain.atom[i], chain.degree[i])
     if n_all == 0:
         return -1, 0, 0
     remaining = draw_index(rng, n_all)
-    for i in range(moves.n_fixed, chain.tally[0]):
+    for i in range(moves.n_fixed, chain.n_terms[0]):
         for place in range(chain.degree[i]):
             if moves.n_choices[move, chain.atom[i, place]] > 0:
                 if remaining == 0:
@@ -327,7 +327,7 @@ def propose_change(
         return IMPOSSIBLE, 0, 0, -math.inf
     inverse = move + 1 if move % 2 == 1 else move - 1  # moves are numbered in pairs
     n_after = count_changes(moves, inverse, work.atom, degree)
-    for i in range(moves.n_fixed, chain.tally[0]):
+    for i in range(moves.n_fixed, chain.n_terms[0]):
         if i != index:
             n_after += count_changes(moves, inverse, chain.atom[i], chain.degree[i])
     forward = multiplicity(term, degree, old) * n_after * moves.n_choices[inverse, new]

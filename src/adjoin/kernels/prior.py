@@ -158,7 +158,28 @@ def log_prior_structure(prior: PriorTable, chain: Chain, n_fixed: int) -> float:
     Mutates: nothing. Allocates: nothing.
     """
     total = 0.0
-    for i in range(n_fixed, chain.tally[0]):
+    for i in range(n_fixed, chain.n_terms[0]):
         density = term_prior(prior, chain.atom[i], chain.degree[i])
         total += math.log(prior.expected_terms * density)
+    return total
+
+
+@kernel()
+def log_normal(value: float, variance: float) -> float:
+    """Log density of N(0, variance).
+
+    Mutates: nothing. Allocates: nothing.
+    """
+    return -0.5 * (math.log(2.0 * math.pi * variance) + value * value / variance)
+
+
+@kernel()
+def log_coefficients(chain: Chain, variance: float) -> float:
+    """Log prior density of all coefficients, each N(0, variance).
+
+    Mutates: nothing. Allocates: nothing.
+    """
+    total = 0.0
+    for i in range(chain.n_terms[0]):
+        total += log_normal(chain.theta[i], variance)
     return total

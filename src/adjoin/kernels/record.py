@@ -21,22 +21,23 @@ def record(
 
     Mutates: trace. Allocates: nothing.
     """
-    n, row = chain.tally[0], trace.cursor[0]
+    n, cursor = chain.n_terms[0], trace.cursor
+    row = cursor.n_records[0]
     trace.n_terms[row] = n
     trace.is_new[row] = 1 if is_new else 0
-    trace.scalar[row, 0] = chain.variance[0]
-    trace.scalar[row, 1] = chain.variance[1]
-    trace.scalar[row, 2] = log_lik
-    trace.scalar[row, 3] = log_prior_structure(prior, chain, moves.n_fixed)
-    trace.scalar[row, 4] = distance
+    trace.noise[row] = chain.noise[0]
+    trace.coefficient[row] = chain.coefficient[0]
+    trace.log_lik[row] = log_lik
+    trace.log_prior[row] = log_prior_structure(prior, chain, moves.n_fixed)
+    trace.distance[row] = distance
     for i in range(n):
-        trace.theta[trace.cursor[1] + i] = chain.theta[i]
+        trace.theta[cursor.n_theta[0] + i] = chain.theta[i]
         if is_new:
-            trace.key[trace.cursor[2] + i] = chain.key[i]
-    trace.cursor[0] += 1
-    trace.cursor[1] += n
+            trace.key[cursor.n_keys[0] + i] = chain.key[i]
+    cursor.n_records[0] += 1
+    cursor.n_theta[0] += n
     if is_new:
-        trace.cursor[2] += n
+        cursor.n_keys[0] += n
 
 
 @kernel()
@@ -46,7 +47,7 @@ def has_room(trace: Trace, capacity: int) -> bool:
     Mutates: nothing. Allocates: nothing.
     """
     return (
-        trace.cursor[0] < trace.n_terms.shape[0]
-        and trace.cursor[1] + capacity <= trace.theta.shape[0]
-        and trace.cursor[2] + capacity <= trace.key.shape[0]
+        trace.cursor.n_records[0] < trace.n_terms.shape[0]
+        and trace.cursor.n_theta[0] + capacity <= trace.theta.shape[0]
+        and trace.cursor.n_keys[0] + capacity <= trace.key.shape[0]
     )

@@ -1,11 +1,15 @@
-"""The states of a ladder: one rung of them, copies, and exchanges.
+"""The rungs of a ladder: the state of one, and the exchange of neighbours.
 
-`rung` returns views, whose references nobody counts: kernels that Python calls must not call it.
+Whatever the rungs differ in, the engine's own loop decides whether an exchange is made; these
+kernels make and count it. `rung` returns views, whose references nobody counts: kernels that Python
+calls must not call it.
 """
 
 from __future__ import annotations
 
 from adjoin.kernels._jit import kernel
+from adjoin.kernels.edits import exchange_terms
+from adjoin.kernels.ladders import Rungs
 from adjoin.kernels.state import Chain
 
 
@@ -20,36 +24,32 @@ def rung(states: Chain, c: int) -> Chain:
         states.degree[c],
         states.key[c],
         states.theta[c],
-        states.variance[c],
-        states.tally[c],
+        states.noise[c : c + 1],
+        states.coefficient[c : c + 1],
+        states.n_terms[c : c + 1],
+        states.n_drawn[c : c + 1],
     )
 
 
 @kernel()
-def copy_state(source: Chain, target: Chain) -> None:
-    """Copy terms and coefficients.
+def first_of_pairs(n_drawn: int, interval: int) -> int:
+    """The coldest rung that is exchanged with its neighbour now: 0 and 1 by turns.
 
-    Mutates: target. Allocates: nothing.
+    Every second pair takes part, so that no rung is in two; `n_drawn` is a multiple of `interval`.
+
+    Mutates: nothing. Allocates: nothing.
     """
-    n = source.tally[0]
-    target.tally[0] = n
-    for i in range(n):
-        target.degree[i], target.key[i] = source.degree[i], source.key[i]
-        target.theta[i] = source.theta[i]
-        for a in range(source.atom.shape[1]):
-            target.atom[i, a] = source.atom[i, a]
+    return (n_drawn // interval) % 2
 
 
 @kernel()
-def exchange(left: Chain, right: Chain) -> None:
-    """Exchange terms and coefficients.
+def exchange(rungs: Rungs, c: int, is_made: bool) -> None:
+    """Count an exchange of rung c with the next and, if it is made, exchange terms and errors.
 
-    Mutates: left, right. Allocates: nothing.
+    Mutates: rungs. Allocates: nothing.
     """
-    for i in range(max(left.tally[0], right.tally[0])):
-        left.degree[i], right.degree[i] = right.degree[i], left.degree[i]
-        left.key[i], right.key[i] = right.key[i], left.key[i]
-        left.theta[i], right.theta[i] = right.theta[i], left.theta[i]
-        for a in range(left.atom.shape[1]):
-            left.atom[i, a], right.atom[i, a] = right.atom[i, a], left.atom[i, a]
-    left.tally[0], right.tally[0] = right.tally[0], left.tally[0]
+    rungs.counters.swap[c, 0] += 1
+    if is_made:
+        rungs.counters.swap[c, 1] += 1
+        exchange_terms(rung(rungs.state, c), rung(rungs.state, c + 1))
+        rungs.error[c], rungs.error[c + 1] = rungs.error[c + 1], rungs.error[c]

@@ -18,7 +18,8 @@ import numpy as np
 from adjoin.arrays import Float2D
 from adjoin.kernels._jit import kernel
 from adjoin.kernels.functions import apply_function
-from adjoin.kernels.state import FREE_RUN, Program, Recursion
+from adjoin.kernels.layouts import Program, Recursion
+from adjoin.kernels.state import FREE_RUN
 
 # Steps per block: the gains of some twenty mixed terms stay in the first-level cache, and a longer
 # record needs no more memory than one block.

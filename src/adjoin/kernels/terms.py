@@ -63,7 +63,7 @@ def contains(chain: Chain, key: int) -> bool:
 
     Mutates: nothing. Allocates: nothing.
     """
-    for i in range(chain.tally[0]):
+    for i in range(chain.n_terms[0]):
         if chain.key[i] == key:
             return True
     return False

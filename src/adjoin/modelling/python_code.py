@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from adjoin.errors import AdjoinError
 from adjoin.grammar.equation import term_text
-from adjoin.grammar.terms import Atom, Term, powers
+from adjoin.grammar.terms import FUNCTIONS, Atom, Term, powers
 from adjoin.kernels.simulate import LIMIT
 from adjoin.version import __version__
 
@@ -24,22 +24,6 @@ if TYPE_CHECKING:
 _WIDTH = 88  # of a line, as ruff and black format by default
 _OWN = {"math", "k", "n_samples", "simulated", "total", "value", "y_init", "_sign"}
 _UNREADABLE = {"l", "O", "I"}  # linters take them for digits
-_CALLS = {
-    "": "{}",
-    "abs": "abs({})",
-    "sin": "math.sin({})",
-    "cos": "math.cos({})",
-    "tanh": "math.tanh({})",
-    "sign": "_sign({})",
-    "exp": "math.exp({})",
-    "sqrtabs": "math.sqrt(abs({}))",
-}
-_SIGN = '''
-def _sign(value):
-    """Return -1, 0 or 1."""
-    return (value > 0.0) - (value < 0.0)
-
-'''
 
 
 def python_code(model: Model, function_name: str = "simulate") -> str:
@@ -82,8 +66,8 @@ def python_code(model: Model, function_name: str = "simulate") -> str:
     ]
     head = ['"""' + f"A model discovered by adjoin {__version__}, to be run without it." + '"""']
     parts = [*head, "", "import math", ""]
-    if "sign" in model.structure.functions:
-        parts += _SIGN.splitlines()
+    for function in model.structure.functions:
+        parts += FUNCTIONS[function].python_helper.splitlines()
     signature = _signature(function_name, [name_of[name] for name in model.names.inputs])
     parts += ["", *signature, *textwrap.indent("\n".join(body), "    ").splitlines()]
     return "\n".join(line.rstrip() for line in parts) + "\n"
@@ -190,7 +174,9 @@ def _recursion(model: Model, name_of: dict[str, str]) -> list[str]:
         if term not in silent
     ]
     # Powers and exponentials raise an error beyond the range of numbers, products do not.
-    may_raise = any(n > 1 or atom.function == "exp" for t, _ in heard for atom, n in powers(t))
+    may_raise = any(
+        n > 1 or FUNCTIONS[atom.function].can_overflow for t, _ in heard for atom, n in powers(t)
+    )
     indent = " " * (8 if may_raise else 4)
     lines = [f"for k in range(len({output}), n_samples):"]
     lines += [f"    # {term_text(term)} is left out: there is no noise." for term in silent]
@@ -223,7 +209,7 @@ def _factors(term: Term, name_of: dict[str, str]) -> Iterable[str]:
 
 def _factor(atom: Atom, name_of: dict[str, str]) -> str:
     index = f"k - {atom.lag}" if atom.lag else "k"
-    return _CALLS[atom.function].format(f"{name_of[atom.signal]}[{index}]")
+    return FUNCTIONS[atom.function].python.format(f"{name_of[atom.signal]}[{index}]")
 
 
 def _statement(sign: str, factors: list[str], indent: str) -> list[str]:

@@ -18,8 +18,9 @@ from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError
 from adjoin.grammar.terms import FUNCTIONS, Atom, Structure
 from adjoin.kernels.functions import fill_function
+from adjoin.kernels.layouts import Program, Recursion
 from adjoin.kernels.simulate import BLOCK, predict_ahead, run_recursion
-from adjoin.kernels.state import FREE_RUN, ONE_STEP, Program, Recursion
+from adjoin.kernels.state import FREE_RUN, ONE_STEP
 
 Row = tuple[str, str]
 """A row of the kernel's tables: signal and function."""

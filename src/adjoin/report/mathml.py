@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 from markupsafe import Markup
 
-from adjoin.grammar.terms import Atom, Term, powers
+from adjoin.grammar.terms import FUNCTIONS, Atom, Term, powers
 from adjoin.model import Model
 
 # Alone at the head of its own <math>, a sign would be set as a prefix, without room around it.
@@ -69,13 +69,15 @@ def _power(atom: Atom, power: int, moved: Collection[str]) -> Markup:
 
 
 def _function(name: str, argument: Markup) -> Markup:
-    if not name:
-        return argument
-    if name == "abs":
-        return _fenced("|", argument, "|")
-    if name == "sqrtabs":
-        return Markup("<msqrt>{}</msqrt>").format(_fenced("|", argument, "|"))
-    return Markup("<mi>{}</mi><mo>{}</mo>{}").format(name, _APPLY, _fenced("(", argument, ")"))
+    for part in FUNCTIONS[name].sympy:
+        if part == "Abs":
+            argument = _fenced("|", argument, "|")
+        elif part == "sqrt":
+            argument = Markup("<msqrt>{}</msqrt>").format(argument)
+        else:
+            applied = Markup("<mi>{}</mi><mo>{}</mo>{}")
+            argument = applied.format(part, _APPLY, _fenced("(", argument, ")"))
+    return argument
 
 
 def _fenced(left: str, inside: Markup, right: str) -> Markup:

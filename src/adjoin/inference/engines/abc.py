@@ -1,6 +1,6 @@
 """The free-run engine: the paper's Algorithm 2, a ladder of tolerances on the free run's distance.
 
-Receives a `Problem`, prior, moves and the ladder's settings (``abc_rules``); starts chains
+Receives a `Problem`, prior, moves and the ladder's settings (``abc_setup``); starts chains
 (``abc_chain``).
 """
 
@@ -18,7 +18,7 @@ from adjoin.errors import AdjoinError
 from adjoin.grammar.terms import Structure
 from adjoin.inference.engine import Modes, Visits
 from adjoin.inference.engines.abc_chain import AbcChain, as_rung
-from adjoin.inference.engines.abc_rules import AbcRules, Distance
+from adjoin.inference.engines.abc_setup import AbcSetup, Distance
 from adjoin.inference.engines.workspace import write_terms
 from adjoin.inference.ladder import PAPER, Ladder
 from adjoin.inference.ladder_findings import describe_ladder, on_ladder
@@ -45,8 +45,8 @@ class AbcSettings:
         return {"rule": self.rule, "distance": self.distance, "ladder": self.ladder.settings}
 
 
-class AbcEngine(AbcRules):
-    """Chains whose rungs are tolerances; see `AbcRules` for the parameters."""
+class AbcEngine(AbcSetup):
+    """Chains whose rungs are tolerances; see `AbcSetup` for the parameters."""
 
     name: ClassVar[str] = ABC.name
     options: ClassVar[Mapping[str, str]] = {
@@ -122,15 +122,15 @@ class AbcEngine(AbcRules):
     def polish(self, structure: Structure, theta: Float1D, distance: float) -> Float1D:
         """The coefficients of the structure's own fit, or θ if it, at this distance, is nearer."""
         chain = self.start(0)
-        state = as_rung(chain.ladder.state, 0)
+        state = as_rung(chain.ladder.rungs.state, 0)
         # In the chain's order fixed terms come first.
         fixed = [term for term in structure if term in self.problem.alphabet.fixed.terms]
         terms = [*fixed, *(term for term in structure if term not in fixed)]
         order = [structure.terms.index(term) for term in terms]
         write_terms(state, self.encoding, terms)
         state.theta[: len(terms)] = np.asarray(theta)[order]
-        chain.ladder.distance[:] = distance
-        chain.ladder.error[:] = distance * self.target.unit
+        chain.ladder.tolerances.distance[:] = distance
+        chain.ladder.rungs.error[:] = distance * self.target.unit
         chain.run(POLISH, 1)
         found = np.empty(len(terms))
         found[order] = state.theta[: len(terms)]

@@ -1,6 +1,6 @@
 """A chain of the free-run engine: calibration, annealing, and then a frozen ladder.
 
-Receives `AbcRules` and a generator; runs ``kernels/abc.py`` on its own workspace, and gives the
+Receives an `AbcSetup` and a generator; runs ``kernels/abc.py`` on its own workspace, and gives the
 trace of the coldest rung.
 """
 
@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from adjoin.arrays import Float1D
 from adjoin.errors import AdjoinError, DivergenceWarning
 from adjoin.inference.engine import Packed
-from adjoin.inference.engines.abc_rules import AbcRules
+from adjoin.inference.engines.abc_setup import AbcSetup
 from adjoin.inference.engines.free_run_work import make_fit_work, make_free_run, make_ladder
 from adjoin.inference.engines.workspace import (
     pack_generator,
@@ -27,17 +27,7 @@ from adjoin.inference.engines.workspace import (
 )
 from adjoin.inference.traces import ChainTrace, LadderTrace, TraceLog, make_buffer
 from adjoin.kernels.abc import decide_all, run_abc
-from adjoin.kernels.state import (
-    ANNEAL,
-    DESCEND,
-    POLISH,
-    PROPOSALS,
-    PROPOSE,
-    RECORD,
-    AbcTarget,
-    Chain,
-    Trace,
-)
+from adjoin.kernels.state import ANNEAL, DESCEND, POLISH, PROPOSALS, PROPOSE, RECORD, Chain, Trace
 
 _POLISHES = 5  # in calibration, with as many greedy descents between
 _DECADES = 100.0  # of the hottest tolerance over the floor, where nothing else is known
@@ -48,15 +38,15 @@ _LEAST_EXCESS = 1e-3  # of the coldest tolerance over the floor: else there is n
 class AbcChain:
     """One chain: its ladder, its generator, and the caches it works with."""
 
-    def __init__(self, engine: AbcRules, rng: np.random.Generator) -> None:
+    def __init__(self, engine: AbcSetup, rng: np.random.Generator) -> None:
         self.engine, self.rng = engine, rng
         capacity, degree, rungs = engine.capacity, engine.encoding.max_degree, engine.ladder.rungs
-        self.ladder = make_ladder(capacity, degree, rungs, engine.n_annealing + 1)
-        self.ladder.width[:] = engine.ladder.width
-        self.ladder.state.variance[:, 1] = engine.target.coefficient
-        self.own = make_fit_work(
-            make_free_run(engine.problem), capacity, degree, engine.table_bytes
-        )
+        n_series = len(engine.regression.output) if engine.distance is not None else 0
+        self.ladder = make_ladder(capacity, degree, rungs, engine.n_annealing + 1, n_series)
+        self.ladder.walk.width[:] = engine.ladder.width
+        self.ladder.rungs.state.coefficient[:] = engine.target.coefficient
+        free_run = make_free_run(engine.problem)
+        self.own = make_fit_work(free_run, capacity, degree, engine.table_bytes)
         self.buffer: Trace = make_buffer(capacity)
         self.log = TraceLog(engine.encoding)
         self.stage = -1  # not calibrated; then stages that are over
@@ -65,24 +55,21 @@ class AbcChain:
         self.history: list[tuple[Float1D, float]] = []
         self.reason = "annealing has not ended"
         self.is_stranded = False  # a tolerance was asked for that it could not meet
-        n_series = len(engine.regression.output) if engine.distance is not None else 0
-        self._series = np.zeros((rungs, n_series))
-        self._error = np.zeros(rungs)
 
     @property
     def n_samples(self) -> int:
         """How many samples were drawn since the chain began."""
-        return int(self.ladder.state.tally[0, 1])
+        return int(self.ladder.rungs.state.n_drawn[0])
 
     @property
     def n_terms(self) -> int:
         """The present number of terms of the coldest rung."""
-        return int(self.ladder.state.tally[0, 0])
+        return int(self.ladder.rungs.state.n_terms[0])
 
     @property
     def acceptance(self) -> float:
         """The share of structure moves that the coldest rung accepted."""
-        move = self.ladder.move[0, 1:]
+        move = self.ladder.rungs.counters.move[0, 1:]
         return float(move[:, 2].sum() / max(move[:, 0].sum(), 1))
 
     @property
@@ -98,9 +85,9 @@ class AbcChain:
     @property
     def floor(self) -> float:
         """The smallest distance met so far."""
-        known = [self.ladder.record[0], self.ladder.distance.min()]
+        known = [self.ladder.best.distance[0], self.ladder.tolerances.distance.min()]
         if self.engine.is_guided:
-            known.append(self.ladder.record[2] / self.engine.target.unit)
+            known.append(self.ladder.champion.error[0] / self.engine.target.unit)
         return float(min(known))
 
     def advance(self, n_samples: int) -> None:
@@ -115,7 +102,7 @@ class AbcChain:
                 n_block = min(n_samples, end - self.n_samples)
             before = self.n_samples
             if self.is_stranded:
-                self.ladder.state.tally[0, 1] += n_block  # there is nothing it could record
+                self.ladder.rungs.state.n_drawn[0] += n_block  # there is nothing it could record
             else:
                 self.run(RECORD if self.is_frozen else ANNEAL, n_block)
             n_samples -= self.n_samples - before
@@ -124,62 +111,50 @@ class AbcChain:
 
     def run(self, mode: int, n_samples: int) -> None:
         """Run the kernel in one of its modes; see `kernels.abc.run_abc`."""
-        engine = self.engine
-        if engine.distance is not None and n_samples:
+        if self.engine.distance is not None and n_samples:
             self._run_by_distance(mode, n_samples)
             return
         while True:
-            n_samples -= self._call(engine.target, mode, n_samples)
+            n_samples -= self._call(mode, n_samples)
             if n_samples <= 0:
                 return
             self.log.drain(self.buffer)
 
-    def _call(self, target: AbcTarget, mode: int, n_samples: int) -> int:
-        engine = self.engine
-        # Calibration is by the paper's proposals: there is no tolerance yet to be guided by.
-        target = target._replace(guided=0.0) if mode == DESCEND else target
+    def _call(self, mode: int, n_samples: int) -> int:
+        engine, rules = self.engine, self.engine.rules
+        if mode == DESCEND:
+            # Calibration is by the paper's proposals: there is no tolerance yet to be guided by.
+            rules = rules._replace(target=rules.target._replace(guided=0.0))
         return run_abc(
             self.rng,
-            engine.prior_table,
-            engine.move_table,
-            target,
+            rules,
             engine.regression,
             self.ladder,
             self.own,
             self.buffer,
-            self._series,
-            self._error,
             mode,
             n_samples,
         )
 
     def _run_by_distance(self, mode: int, n_samples: int) -> None:
         """As `run`, with the user's distance between proposal and decision."""
-        engine, found = self.engine, np.empty(self.engine.ladder.rungs)
         if mode == POLISH:
             return
+        runs, is_open = self.ladder.runs, self.ladder.rungs.pending.is_open
+        distance = np.empty(self.engine.ladder.rungs)
         for _ in range(n_samples):
-            if not self._call(engine.target, PROPOSE, 1):
+            if not self._call(PROPOSE, 1):
                 self.log.drain(self.buffer)
-                self._call(engine.target, PROPOSE, 1)
-            for c in range(len(found)):
-                found[c] = math.inf
-                if self.ladder.pending[c, 0] and self._error[c] < math.inf:
-                    found[c] = self._distance(self._series[c])
-            self.decide(found, mode)
+                self._call(PROPOSE, 1)
+            for c in range(len(distance)):
+                distance[c] = math.inf
+                if is_open[c] and runs.error[c] < math.inf:
+                    distance[c] = self._distance(runs.series[c])
+            self.decide(distance, mode)
 
     def decide(self, distance: Float1D, mode: int) -> None:
         """Decide on what all rungs have proposed, by its distances."""
-        decide_all(
-            self.engine.prior_table,
-            self.engine.move_table,
-            self.engine.target,
-            self.ladder,
-            self.buffer,
-            distance,
-            self._error,
-            mode,
-        )
+        decide_all(self.engine.rules, self.ladder, self.buffer, distance, mode)
 
     def _distance(self, simulated: Float1D) -> float:
         """The user's distance in the user's units, averaged over records by their length."""
@@ -225,25 +200,27 @@ class AbcChain:
         for c in range(engine.ladder.rungs):
             drawn = engine.prior.draw_structure(self.rng, engine.encoding, engine.prior_table)
             terms = [*fixed, *(term for term in drawn if term not in fixed)]
-            state = as_rung(ladder.state, c)
+            state = as_rung(ladder.rungs.state, c)
             write_terms(state, engine.encoding, terms[: engine.capacity])
             state.theta[: engine.target.n_pinned] = engine.regression.pinned_theta
         nothing = engine.regression.output_norm**2, np.zeros_like(engine.regression.output)
         self.hottest = self._judged(*nothing)[1]
         start = self._run_of_pinned() if engine.target.n_pinned else nothing
-        ladder.error[:], ladder.distance[:] = self._judged(*start)
-        ladder.tolerance[:] = ladder.distance
+        tolerances = ladder.tolerances
+        ladder.rungs.error[:], tolerances.distance[:] = self._judged(*start)
+        tolerances.tolerance[:] = tolerances.distance
 
     def _end_calibration(self) -> None:
         """The first ladder, from no model at all down to a little above the best that was met."""
         engine, ladder = self.engine, self.ladder
-        ladder.tally[:] = 0
-        ladder.width[:] = engine.ladder.width
+        ladder.walk.n_steps[:] = 0
+        ladder.walk.width[:] = engine.ladder.width
         wanted = engine.ladder.tolerance
         is_enough = wanted is not None and self.floor <= wanted and math.isfinite(self.floor)
         if not (self.floor < self.hottest or is_enough):
+            n_proposals = ladder.rungs.counters.saved[PROPOSALS]
             raise AdjoinError(
-                f"none of {ladder.saved[PROPOSALS]:,} models came nearer to the measured output"
+                f"none of {n_proposals:,} models came nearer to the measured output"
                 " than no model at all: every free run diverged or went astray. Check that input"
                 " and output belong together and are in order; let signals be scaled (scale=True);"
                 " lower max_degree; or start with objective='prediction'"
@@ -279,15 +256,15 @@ class AbcChain:
         """Tighten the ladder, and after the last stage freeze it."""
         settings, ladder = self.engine.ladder, self.ladder
         self.stage += 1
-        visited = ladder.cold[: ladder.cursor[0]]
+        visited = ladder.tolerances.cold[: ladder.tolerances.n_cold[0]]
         quantile = float(np.quantile(visited, settings.quantile))
-        coldest = min(quantile, float(ladder.tolerance[0]))
+        coldest = min(quantile, float(ladder.tolerances.tolerance[0]))
         reason = f"the {settings.quantile:g} quantile of the distances in the last of"
         self.reason = f"{reason} {settings.stages} stages"
-        if self.engine.is_guided and math.isfinite(ladder.record[2]):
-            n_terms = int(ladder.champion.tally[0]) - self.engine.target.n_pinned
+        if self.engine.is_guided and math.isfinite(ladder.champion.error[0]):
+            n_terms = int(ladder.champion.state.n_terms[0]) - self.engine.target.n_pinned
             margin = settings.kappa * (n_terms + 2) / self.engine.regression.n_rows
-            coldest = float(ladder.record[2]) / self.engine.target.unit * (1.0 + margin)
+            coldest = float(ladder.champion.error[0]) / self.engine.target.unit * (1.0 + margin)
             self.reason = (
                 f"the squared error of the best structure fitted, of {n_terms} terms, and"
                 f" {100 * margin:.3g} % more"
@@ -306,7 +283,8 @@ class AbcChain:
                 return
         self._respace(coldest)
         if self.is_frozen:
-            for counter in (ladder.move, ladder.guided, ladder.swap):
+            counters = ladder.rungs.counters
+            for counter in (counters.move, counters.guided, counters.swap):
                 counter[:] = 0
 
     def _respace(self, coldest: float) -> None:
@@ -315,17 +293,20 @@ class AbcChain:
         if math.isfinite(self.hottest):  # of data without noise: rounding leaves nothing to anneal
             coldest = max(coldest, _LEAST_SHARE * self.hottest)
         lowest = min(self.floor, (1.0 - _LEAST_EXCESS) * coldest)
-        ladder.tolerance[:] = engine.ladder.spaced(lowest, coldest, self.hottest)
-        self.history.append((ladder.tolerance.copy(), self.floor))
+        tolerances = ladder.tolerances
+        tolerances.tolerance[:] = engine.ladder.spaced(lowest, coldest, self.hottest)
+        self.history.append((tolerances.tolerance.copy(), self.floor))
         # Above, free runs are found without a guide, and every structure would have to be fitted.
-        level = float(ladder.tolerance[(engine.ladder.rungs - 1) // 2]) * engine.target.unit
-        if level > ladder.level[0]:  # what was given up may have a chance now
-            self.own.fits.size[:] = 0
-            self.own.fits.bucket[:] = -1
-        ladder.level[0] = level
+        level = float(tolerances.tolerance[(engine.ladder.rungs - 1) // 2]) * engine.target.unit
+        if level > tolerances.level[0]:  # what was given up may have a chance now
+            fits = self.own.fits
+            for taken in (fits.n_entries, fits.n_keys, fits.n_values):
+                taken[:] = 0
+            fits.bucket[:] = -1
+        tolerances.level[0] = level
         self._reassign()
-        ladder.tally[:] = 0
-        ladder.cursor[:] = 0
+        ladder.walk.n_steps[:] = 0
+        tolerances.n_cold[:] = 0
 
     def _reassign(self) -> None:
         """Give rungs beyond their tolerance the farthest known state within it.
@@ -334,27 +315,28 @@ class AbcChain:
         many modes, it should begin in the largest that is known.
         """
         ladder, unit = self.ladder, self.engine.target.unit
+        tolerances, champion_error = ladder.tolerances, ladder.champion.error[0]
         known = [
-            (d, e, _copied(as_rung(ladder.state, c)))
-            for c, (d, e) in enumerate(zip(ladder.distance, ladder.error, strict=True))
+            (d, e, _copied(as_rung(ladder.rungs.state, c)))
+            for c, (d, e) in enumerate(zip(tolerances.distance, ladder.rungs.error, strict=True))
         ]
-        if math.isfinite(ladder.record[0]):
-            known.append((ladder.record[0], ladder.record[3], _copied(ladder.best)))
+        if math.isfinite(ladder.best.distance[0]):
+            best = ladder.best
+            known.append((best.distance[0], best.error[0], _copied(best.state)))
         champion = None
-        if self.engine.is_guided and math.isfinite(ladder.record[2]):
-            champion = ladder.record[2] / unit, ladder.record[2], _copied(ladder.champion)
+        if self.engine.is_guided and math.isfinite(ladder.champion.error[0]):
+            champion = champion_error / unit, champion_error, _copied(ladder.champion.state)
             known.append(champion)
-        for c, tolerance in enumerate(ladder.tolerance):
+        for c, tolerance in enumerate(tolerances.tolerance):
             place = known[c]
             if c == 0 and champion is not None and champion[0] <= tolerance:
                 place = champion
             elif place[0] > tolerance:
                 place = max((p for p in known if p[0] <= tolerance), key=lambda p: p[0])
-            state, n_drawn = as_rung(ladder.state, c), ladder.state.tally[c, 1]
-            ladder.distance[c], ladder.error[c] = place[0], place[1]
-            for name in ("atom", "degree", "key", "theta", "tally"):
+            state = as_rung(ladder.rungs.state, c)
+            tolerances.distance[c], ladder.rungs.error[c] = place[0], place[1]
+            for name in ("atom", "degree", "key", "theta", "n_terms"):
                 getattr(state, name)[:] = getattr(place[2], name)
-            state.tally[1] = n_drawn
 
     def pack(self) -> Packed:
         """Everything needed to continue, and the trace so far, as plain arrays."""
@@ -366,7 +348,7 @@ class AbcChain:
         return packed | pack_trace(self.finish())
 
     @classmethod
-    def unpack(cls, engine: AbcRules, packed: Mapping[str, np.ndarray]) -> Self:
+    def unpack(cls, engine: AbcSetup, packed: Mapping[str, np.ndarray]) -> Self:
         """The chain that was packed."""
         chain, trace = cls(engine, np.random.Generator(np.random.PCG64())), unpack_trace(packed)
         chain.rng.bit_generator.state = unpack_generator(packed["generator"])
@@ -385,17 +367,19 @@ class AbcChain:
 
     def finish(self) -> ChainTrace:
         """What the chain recorded."""
-        ladder = self.ladder
-        self.buffer.move[:] = ladder.move[0]
+        counters = self.ladder.rungs.counters
+        self.buffer.move[:] = counters.move[0]
         trace = LadderTrace(
             distance=np.empty(0),
-            tolerance=np.array([row for row, _ in self.history]).reshape(-1, len(ladder.width)),
+            tolerance=np.array([row for row, _ in self.history]).reshape(
+                -1, self.engine.ladder.rungs
+            ),
             floor=np.array([floor for _, floor in self.history]),
-            width=ladder.width.copy(),
-            move=ladder.move.copy(),
-            guided=ladder.guided.copy(),
-            swap=ladder.swap.copy(),
-            saved=ladder.saved.copy(),
+            width=self.ladder.walk.width.copy(),
+            move=counters.move.copy(),
+            guided=counters.guided.copy(),
+            swap=counters.swap.copy(),
+            saved=counters.saved.copy(),
             reason=self.reason,
         )
         return self.log.finish(self.buffer, self.n_samples, trace)
@@ -403,7 +387,8 @@ class AbcChain:
 
 def as_rung(states: Chain, c: int) -> Chain:
     """The state of one rung, as views."""
-    return Chain(**{name: values[c] for name, values in states._asdict().items()})
+    many = {name: values[c : c + 1] for name, values in states._asdict().items()}
+    return Chain(**{name: v if v.ndim == 1 else v[0] for name, v in many.items()})
 
 
 def _copied(state: Chain) -> Chain:
@@ -412,10 +397,12 @@ def _copied(state: Chain) -> Chain:
 
 def state_arrays(chain: AbcChain) -> dict[str, np.ndarray]:
     """Every array that makes up the state of a chain, by name."""
-    found = {"trouble": chain.buffer.trouble}
-    for name, value in chain.ladder._asdict().items():
-        if isinstance(value, Chain):
-            found |= {f"{name}_{part}": values for part, values in value._asdict().items()}
-        else:
+    found, rest = {"trouble": chain.buffer.trouble}, dict[str, Any](chain.ladder._asdict())
+    del rest["runs"]  # of no use once all is decided
+    while rest:
+        name, value = rest.popitem()
+        if isinstance(value, np.ndarray):
             found[name] = value
+        else:
+            rest |= {f"{name}_{part}": inner for part, inner in value._asdict().items()}
     return found

@@ -10,46 +10,77 @@ from adjoin.grammar.terms import FUNCTIONS
 from adjoin.inference.engines.workspace import make_chain, make_table, make_work
 from adjoin.inference.problem import Problem
 from adjoin.kernels.functions import fill_function
-from adjoin.kernels.simulate import BLOCK
-from adjoin.kernels.state import (
-    N_MOVES,
-    N_SAVED,
-    FitTable,
-    FitWork,
-    FreeRun,
-    Ladder,
-    Linearised,
-    Program,
-    Recursion,
+from adjoin.kernels.ladders import (
+    AbcLadder,
+    Champion,
+    Counters,
+    Nearest,
+    Pending,
+    Rungs,
+    Runs,
+    Tolerances,
+    Walk,
 )
+from adjoin.kernels.layouts import FreeRun, Program, Recursion
+from adjoin.kernels.simulate import BLOCK
+from adjoin.kernels.state import N_MOVES, N_SAVED
+from adjoin.kernels.tables import Entries, FitTable, FitWork, Linearised, Slopes
 
 _TABLE_TERMS = 2048  # inner products of so many terms, for the one-step starts of fits
 _ENTRIES = 2**16  # fits remembered; beyond, all are forgotten
 _KEYS = 64  # room for the keys and the order of a fit of 32 terms, on average
 
 
-def make_ladder(capacity: int, max_degree: int, rungs: int, n_cold: int) -> Ladder:
-    """An empty ladder, with room for `n_cold` distances of the coldest rung."""
-    return Ladder(
-        state=make_chain(capacity, max_degree, rungs),
-        proposed=make_chain(capacity, max_degree, rungs),
-        best=make_chain(capacity, max_degree),
-        champion=make_chain(capacity, max_degree),
-        tolerance=np.full(rungs, math.inf),
-        distance=np.full(rungs, math.inf),
-        width=np.ones(rungs),
-        level=np.full(1, math.inf),
-        error=np.full(rungs, math.inf),
-        pending=np.zeros((rungs, 3), dtype=np.int64),
-        ratio=np.zeros((rungs, 2)),
-        tally=np.zeros(rungs, dtype=np.int64),
-        move=np.zeros((rungs, N_MOVES, 3), dtype=np.int64),
-        guided=np.zeros((rungs, 2), dtype=np.int64),
-        swap=np.zeros((rungs, 2), dtype=np.int64),
-        saved=np.zeros(N_SAVED, dtype=np.int64),
-        record=np.array([math.inf, -math.inf, math.inf, math.inf]),
-        cold=np.zeros(n_cold),
-        cursor=np.zeros(1, dtype=np.int64),
+def make_rungs(capacity: int, max_degree: int, n_rungs: int) -> Rungs:
+    """Empty rungs, whatever they differ in."""
+    return Rungs(
+        state=make_chain(capacity, max_degree, n_rungs),
+        proposed=make_chain(capacity, max_degree, n_rungs),
+        pending=Pending(
+            is_open=np.zeros(n_rungs, dtype=np.int64),
+            move=np.zeros(n_rungs, dtype=np.int64),
+            is_guided=np.zeros(n_rungs, dtype=np.int64),
+            log_ratio=np.zeros(n_rungs),
+            log_uniform=np.zeros(n_rungs),
+        ),
+        error=np.full(n_rungs, math.inf),
+        counters=Counters(
+            move=np.zeros((n_rungs, N_MOVES, 3), dtype=np.int64),
+            guided=np.zeros((n_rungs, 2), dtype=np.int64),
+            swap=np.zeros((n_rungs, 2), dtype=np.int64),
+            saved=np.zeros(N_SAVED, dtype=np.int64),
+        ),
+    )
+
+
+def make_ladder(
+    capacity: int, max_degree: int, n_rungs: int, n_cold: int, n_series: int
+) -> AbcLadder:
+    """An empty ladder, with room for `n_cold` distances of the coldest rung.
+
+    `n_series` samples of every proposal's run are handed out.
+    """
+    return AbcLadder(
+        rungs=make_rungs(capacity, max_degree, n_rungs),
+        tolerances=Tolerances(
+            tolerance=np.full(n_rungs, math.inf),
+            distance=np.full(n_rungs, math.inf),
+            level=np.full(1, math.inf),
+            cold=np.zeros(n_cold),
+            n_cold=np.zeros(1, dtype=np.int64),
+        ),
+        walk=Walk(width=np.ones(n_rungs), n_steps=np.zeros(n_rungs, dtype=np.int64)),
+        best=Nearest(
+            state=make_chain(capacity, max_degree),
+            distance=np.full(1, math.inf),
+            error=np.full(1, math.inf),
+        ),
+        champion=Champion(
+            state=make_chain(capacity, max_degree),
+            score=np.full(1, -math.inf),
+            error=np.full(1, math.inf),
+        ),
+        runs=Runs(series=np.zeros((n_rungs, n_series)), error=np.zeros(n_rungs)),
     )
 
 
@@ -108,13 +139,15 @@ def make_fit_work(
         table=make_table(max(_TABLE_TERMS, 2 * capacity), max_degree),
         run=run,
         linear=Linearised(
-            slope=np.zeros((run.max_lag + BLOCK, width)),
-            column=np.zeros((capacity, BLOCK + 8)),
-            feedback=np.zeros((run.max_lag + 1, BLOCK)),
-            lag=np.zeros(run.max_lag + 1, dtype=np.int64),
-            slot=np.zeros(run.max_lag + 1, dtype=np.int64),
-            product=np.zeros(BLOCK),
-            known=np.zeros(BLOCK),
+            slopes=Slopes(
+                slope=np.zeros((run.max_lag + BLOCK, width)),
+                column=np.zeros((capacity, BLOCK + 8)),
+                feedback=np.zeros((run.max_lag + 1, BLOCK)),
+                lag=np.zeros(run.max_lag + 1, dtype=np.int64),
+                slot=np.zeros(run.max_lag + 1, dtype=np.int64),
+                product=np.zeros(BLOCK),
+                known=np.zeros(BLOCK),
+            ),
             normal=np.zeros((capacity, width)),
             factor=np.zeros((capacity, width)),
             gradient=np.zeros(capacity),
@@ -124,15 +157,24 @@ def make_fit_work(
         ),
         fits=FitTable(
             bucket=np.full(2 * _ENTRIES, -1, dtype=np.int64),
-            n_terms=np.zeros(_ENTRIES, dtype=np.int64),
-            first_key=np.zeros(_ENTRIES, dtype=np.int64),
-            first_value=np.zeros(_ENTRIES, dtype=np.int64),
-            scalar=np.zeros((_ENTRIES, 3)),
+            entry=Entries(
+                status=np.zeros(_ENTRIES, dtype=np.int64),
+                error=np.zeros(_ENTRIES),
+                foreseen=np.zeros(_ENTRIES),
+                log_det=np.zeros(_ENTRIES),
+                score=np.zeros(_ENTRIES),
+                n_terms=np.zeros(_ENTRIES, dtype=np.int64),
+                first_key=np.zeros(_ENTRIES, dtype=np.int64),
+                first_value=np.zeros(_ENTRIES, dtype=np.int64),
+            ),
             key=np.zeros(_KEYS * _ENTRIES, dtype=np.int64),
             value=np.zeros(max(table_bytes // 8, capacity * (capacity + 5))),
-            size=np.zeros(3, dtype=np.int64),
-            sorted=np.zeros(capacity, dtype=np.int64),
-            place=np.zeros(capacity, dtype=np.int64),
+            n_entries=np.zeros(1, dtype=np.int64),
+            n_made=np.zeros(1, dtype=np.int64),
+            n_keys=np.zeros(1, dtype=np.int64),
+            n_values=np.zeros(1, dtype=np.int64),
         ),
         scratch=make_chain(capacity, max_degree),
+        sorted=np.zeros(capacity, dtype=np.int64),
+        place=np.zeros(capacity, dtype=np.int64),
     )

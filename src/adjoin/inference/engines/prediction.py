@@ -34,9 +34,10 @@ from adjoin.inference.problem import Problem
 from adjoin.inference.rows import conditional_mode
 from adjoin.inference.settings import NoSettings, RunSettings
 from adjoin.inference.traces import ChainTrace, TraceLog, make_buffer
-from adjoin.kernels.gram import rehash
+from adjoin.kernels.hashing import rehash
+from adjoin.kernels.layouts import Regression
 from adjoin.kernels.prediction import run_prediction
-from adjoin.kernels.state import Chain, Regression, Rules, Target, Trace
+from adjoin.kernels.state import Chain, Rules, Target, Trace
 from adjoin.levels import Finding
 
 _FIRST_CAPACITY = 256
@@ -112,7 +113,8 @@ class PredictionEngine:
         """
         problem, rng = self.problem, np.random.Generator(np.random.PCG64(seed))
         state = make_chain(problem.capacity, self.encoding.max_degree)
-        state.variance[:] = problem.output_variance, float(self.prior.coefficient_sd) ** 2
+        state.noise[0] = problem.output_variance
+        state.coefficient[0] = float(self.prior.coefficient_sd) ** 2
         fixed = problem.alphabet.fixed.terms
         ((first, _),) = draw_prior_terms(rng, self.encoding, self.rules.prior, 1)
         is_used = first not in fixed and problem.rows.is_finite(first)
@@ -200,12 +202,12 @@ class PredictionChain:
     @property
     def n_samples(self) -> int:
         """How many samples were drawn since the chain began."""
-        return int(self.state.tally[1])
+        return int(self.state.n_drawn[0])
 
     @property
     def n_terms(self) -> int:
         """The present number of terms."""
-        return int(self.state.tally[0])
+        return int(self.state.n_terms[0])
 
     @property
     def acceptance(self) -> float:
@@ -245,7 +247,7 @@ class PredictionChain:
             if n_drawn < 0:
                 raise AdjoinError(self._singular())
             n_samples -= n_drawn
-            if n_samples > 0 and self.buffer.cursor[0]:
+            if n_samples > 0 and self.buffer.cursor.n_records[0]:
                 self.log.drain(self.buffer)
 
     def _singular(self) -> str:

@@ -9,8 +9,9 @@ import numpy as np
 from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.terms import Term
 from adjoin.inference.traces import ChainTrace, from_arrays, to_arrays
-from adjoin.kernels.gram import ROWS
-from adjoin.kernels.state import Chain, Fit, GramTable, Work
+from adjoin.kernels.products import ROWS
+from adjoin.kernels.state import Chain
+from adjoin.kernels.tables import Fit, ProductTable, Work
 
 
 def make_chain(capacity: int, max_degree: int, *rungs: int) -> Chain:
@@ -20,8 +21,10 @@ def make_chain(capacity: int, max_degree: int, *rungs: int) -> Chain:
         degree=np.zeros((*rungs, capacity), dtype=np.int64),
         key=np.zeros((*rungs, capacity), dtype=np.int64),
         theta=np.zeros((*rungs, capacity)),
-        variance=np.ones((*rungs, 2)),
-        tally=np.zeros((*rungs, 2), dtype=np.int64),
+        noise=np.ones(rungs or 1),
+        coefficient=np.ones(rungs or 1),
+        n_terms=np.zeros(rungs or 1, dtype=np.int64),
+        n_drawn=np.zeros(rungs or 1, dtype=np.int64),
     )
 
 
@@ -31,13 +34,13 @@ def write_terms(state: Chain, encoding: Encoding, terms: Sequence[Term]) -> None
         state.atom[i, : len(term)] = [encoding.number[atom] for atom in term]
         state.degree[i] = len(term)
         state.key[i] = encoding.key(term)
-    state.tally[0] = len(terms)
+    state.n_terms[0] = len(terms)
 
 
-def make_table(capacity: int, max_degree: int) -> GramTable:
+def make_table(capacity: int, max_degree: int) -> ProductTable:
     """An empty table of inner products."""
     n_buckets = 1 << (2 * capacity).bit_length()
-    return GramTable(
+    return ProductTable(
         key=np.zeros(capacity, dtype=np.int64),
         degree=np.zeros(capacity, dtype=np.int64),
         atom=np.zeros((capacity, max_degree), dtype=np.int64),

@@ -21,8 +21,9 @@ from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
 from adjoin.inference.problem import Problem
 from adjoin.inference.traces import ChainTrace
-from adjoin.kernels.gram import ROWS, fill_column, place_term, take_slot
-from adjoin.kernels.state import GramTable, Regression
+from adjoin.kernels.layouts import Regression
+from adjoin.kernels.products import ROWS, fill_column, place_term, take_slot
+from adjoin.kernels.tables import ProductTable
 
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 LENGTHS = (2 * ROWS + 9, 30, 11, ROWS + 5) if IS_COMPILED else (45, 30, 11)
@@ -321,7 +322,7 @@ def test_every_term_of_a_full_table_is_found_again() -> None:
 
 
 def _slots(
-    table: GramTable,
+    table: ProductTable,
     data: Regression,
     atom: np.ndarray,
     degree: np.ndarray,

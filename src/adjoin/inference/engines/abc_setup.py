@@ -21,7 +21,9 @@ from adjoin.inference.ladder import DEFAULT, PAPER, Ladder
 from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
 from adjoin.inference.problem import Problem
-from adjoin.kernels.state import AbcTarget, MoveTable, PriorTable, Regression
+from adjoin.kernels.ladders import AbcRules, AbcTarget
+from adjoin.kernels.layouts import Regression
+from adjoin.kernels.state import PriorTable
 
 Distance = Callable[[Float1D, Float1D], float]
 """Of one record: simulated and measured output, in the user's units, seeding samples left out."""
@@ -30,7 +32,7 @@ _REACH = 1.2  # of the guided ellipsoid: the linearised tolerance is a little to
 
 
 @dataclass(frozen=True, eq=False)
-class AbcRules:
+class AbcSetup:
     r"""The posterior of structures and coefficients whose free run is near the measured output.
 
     .. math:: p(T, θ) \propto p(T)\, N(θ; 0, σ_θ² I)\, 1\{d(T, θ) ≤ ε_0\}
@@ -130,13 +132,16 @@ class AbcRules:
         return self.prior.table(self.encoding)
 
     @cached_property
-    def move_table(self) -> MoveTable:
-        """The moves, for the kernels."""
-        return self.moves.table(self.encoding)
+    def rules(self) -> AbcRules:
+        """What the ladder samples, and by which moves, for the kernels."""
+        return AbcRules(self.prior_table, self.moves.table(self.encoding), self._target())
 
-    @cached_property
+    @property
     def target(self) -> AbcTarget:
-        """What the ladder samples and how it proposes, for the kernels."""
+        """What the ladder samples and how it proposes."""
+        return self.rules.target
+
+    def _target(self) -> AbcTarget:
         ladder, n_rows = self.ladder, self.regression.n_rows
         normaliser = float(np.var(self.problem.rows.fitted)) or 1.0  # as of any NMSE
         return AbcTarget(

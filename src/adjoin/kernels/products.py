@@ -1,6 +1,6 @@
 """Inner products of term columns, computed once and looked up ever after.
 
-Receives the data as a `Regression`; fills a `GramTable`. Columns are not stored: they are made a
+Receives the data as a `Regression`; fills a `ProductTable`. Columns are not stored: they are made a
 block of rows at a time from the signals, which stay in the processor's cache, and that is faster
 than reading stored columns from memory. Each entry is a function of its two terms and the data
 alone, to the last bit, so a table may forget entries without changing any result.
@@ -12,7 +12,9 @@ import math
 
 from adjoin.arrays import Float1D, Int1D
 from adjoin.kernels._jit import kernel
-from adjoin.kernels.state import Fit, GramTable, Regression, Work
+from adjoin.kernels.hashing import find_slot
+from adjoin.kernels.layouts import Regression
+from adjoin.kernels.tables import Fit, ProductTable, Work
 
 # Rows per block: the candidate's and another term's block, 16 kB together, fit the first-level
 # cache beside a few signals.
@@ -69,43 +71,6 @@ def dot(left: Float1D, right: Float1D, n: int) -> float:
 
 
 @kernel()
-def hash_key(key: int, n_buckets: int) -> int:
-    """Where to look for a key first; `n_buckets` is a power of two.
-
-    Mutates: nothing. Allocates: nothing.
-    """
-    mixed = (key ^ (key >> 15) ^ (key >> 31)) & 0x7FFFFFFF
-    return ((mixed * 0x9E3779B) >> 12) & (n_buckets - 1)  # an odd multiplier spreads every bit
-
-
-@kernel()
-def find_slot(table: GramTable, key: int) -> int:
-    """The slot of a key, or -1 - b for the empty bucket b where it belongs.
-
-    Mutates: nothing. Allocates: nothing.
-    """
-    n_buckets = table.bucket.shape[0]
-    b = hash_key(key, n_buckets)
-    while table.bucket[b] >= 0:
-        if table.key[table.bucket[b]] == key:
-            return table.bucket[b]
-        b = (b + 1) & (n_buckets - 1)
-    return -1 - b
-
-
-@kernel(entry=True)
-def rehash(table: GramTable) -> None:
-    """Fill the buckets anew for the slots that are taken.
-
-    Mutates: table.bucket. Allocates: nothing.
-    """
-    for b in range(table.bucket.shape[0]):
-        table.bucket[b] = -1
-    for slot in range(table.size[0]):
-        table.bucket[-1 - find_slot(table, table.key[slot])] = slot
-
-
-@kernel()
 def pinned_place(data: Regression, key: int) -> int:
     """Which of the pinned terms a key stands for; -1 if none.
 
@@ -119,7 +84,7 @@ def pinned_place(data: Regression, key: int) -> int:
 
 @kernel()
 def take_slot(
-    table: GramTable, data: Regression, atom: Int1D, degree: int, key: int, column: Float1D
+    table: ProductTable, data: Regression, atom: Int1D, degree: int, key: int, column: Float1D
 ) -> int:
     """The slot of a term; a new one, with its norm and its correlation with the output, if need be.
 
@@ -157,7 +122,7 @@ def take_slot(
 
 
 @kernel()
-def fill_products(table: GramTable, data: Regression, slot: int, n: int, work: Work) -> None:
+def fill_products(table: ProductTable, data: Regression, slot: int, n: int, work: Work) -> None:
     """Correlations of the term in `slot` with the `n` terms in ``work.missing``, in one pass.
 
     Mutates: table, work. Allocates: nothing.
@@ -181,7 +146,7 @@ def fill_products(table: GramTable, data: Regression, slot: int, n: int, work: W
 
 @kernel()
 def place_term(
-    table: GramTable, data: Regression, slot: int, fit: Fit, place: int, n: int, work: Work
+    table: ProductTable, data: Regression, slot: int, fit: Fit, place: int, n: int, work: Work
 ) -> None:
     """Enter a term of the table into a fit of n terms, at `place`, with all it needs.
 
@@ -203,3 +168,15 @@ def place_term(
         elif j > place:
             fit.correlation[place, j] = table.correlation[slot, fit.slot[j]]
     fit.correlation[place, place] = 1.0
+
+
+@kernel()
+def forget_products(table: ProductTable, n: int) -> None:
+    """Make room for n terms more in the table of inner products, by forgetting all.
+
+    Mutates: table. Allocates: nothing.
+    """
+    if table.size[0] + n > table.key.shape[0]:
+        table.size[0] = 0
+        for b in range(table.bucket.shape[0]):
+            table.bucket[b] = -1

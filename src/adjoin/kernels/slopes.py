@@ -17,10 +17,12 @@ import numpy as np
 from adjoin.arrays import Float1D
 from adjoin.kernels._jit import kernel
 from adjoin.kernels.free_run import first_terms
-from adjoin.kernels.functions import apply_derivative
-from adjoin.kernels.gram import dot
+from adjoin.kernels.functions import apply_slope
+from adjoin.kernels.layouts import FreeRun
+from adjoin.kernels.products import dot
 from adjoin.kernels.simulate import BLOCK, fill_block, run_block
-from adjoin.kernels.state import FREE_RUN, FreeRun, Linearised
+from adjoin.kernels.state import FREE_RUN
+from adjoin.kernels.tables import Linearised, Slopes
 
 
 @kernel()
@@ -65,77 +67,75 @@ def find_lag(run: FreeRun, place: int, a: int) -> tuple[int, int]:
 
 
 @kernel()
-def mark_lags(n: int, run: FreeRun, linear: Linearised) -> int:
+def mark_lags(n: int, run: FreeRun, slopes: Slopes) -> int:
     """List the lags of the output that the program reads, ascending; how many there are.
 
-    Mutates: linear. Allocates: nothing.
+    Mutates: slopes. Allocates: nothing.
     """
     for lag in range(run.max_lag + 1):
-        linear.slot[lag] = -1
+        slopes.slot[lag] = -1
     n_back = 0
     for place in range(n):
         while place >= run.program.group[2 * n_back + 1]:
             n_back += 1
         for a in range(n_back):
             _, lag = find_lag(run, place, a)
-            linear.slot[lag] = 0
+            slopes.slot[lag] = 0
     n_lags = 0
     for lag in range(run.max_lag + 1):
-        if linear.slot[lag] == 0:
-            linear.slot[lag] = n_lags
-            linear.lag[n_lags] = lag
+        if slopes.slot[lag] == 0:
+            slopes.slot[lag] = n_lags
+            slopes.lag[n_lags] = lag
             n_lags += 1
     return n_lags
 
 
 @kernel()
-def fill_slopes(
-    n: int, n_lags: int, run: FreeRun, start: int, width: int, linear: Linearised
-) -> None:
+def fill_slopes(n: int, n_lags: int, run: FreeRun, start: int, width: int, slopes: Slopes) -> None:
     """φ_j and A_l of all terms over a block.
 
-    Mutates: linear. Allocates: nothing.
+    Mutates: slopes. Allocates: nothing.
     """
-    program, product, back = run.program, linear.product, run.data.back
+    program, product, back = run.program, slopes.product, run.data.back
     for i in range(n_lags):
         for k in range(width):
-            linear.feedback[i, k] = 0.0
+            slopes.feedback[i, k] = 0.0
     n_back = 0
     for place in range(n):
         while place >= program.group[2 * n_back + 1]:
             n_back += 1
-        column = linear.column[place]
-        fill_known(run, place, start, width, linear.known)
+        column = slopes.column[place]
+        fill_known(run, place, start, width, slopes.known)
         for k in range(width):
-            column[k] = linear.known[k]
+            column[k] = slopes.known[k]
         multiply_back(run, place, n_back, -1, start, width, column)
         for a in range(n_back):
             row, lag = find_lag(run, place, a)
             for k in range(width):
-                product[k] = program.theta[place] * linear.known[k]
+                product[k] = program.theta[place] * slopes.known[k]
             multiply_back(run, place, n_back, a, start, width, product)
             if row > 0:
                 code, scale = program.back_function[row], program.back_scale[row]
                 for k in range(width):
-                    product[k] *= scale * apply_derivative(code, scale * back[start + k - lag])
-            feedback = linear.feedback[linear.slot[lag]]
+                    product[k] *= scale * apply_slope(code, scale * back[start + k - lag])
+            feedback = slopes.feedback[slopes.slot[lag]]
             for k in range(width):
                 feedback[k] += product[k]
 
 
 @kernel()
-def run_slopes(n: int, n_lags: int, max_lag: int, width: int, linear: Linearised) -> None:
-    """The recursion of the slopes over a block, from φ to ∂y/∂θ in ``linear.column``.
+def run_slopes(n: int, n_lags: int, max_lag: int, width: int, slopes: Slopes) -> None:
+    """The recursion of the slopes over a block, from φ to ∂y/∂θ in ``slopes.column``.
 
-    Mutates: linear. Allocates: nothing.
+    Mutates: slopes. Allocates: nothing.
     """
-    slope, column = linear.slope, linear.column
+    slope, column = slopes.slope, slopes.column
     for k in range(width):
         row = slope[max_lag + k]
         for j in range(n):
             row[j] = column[j, k]
         for i in range(n_lags):
-            factor, past = linear.feedback[i, k], slope[max_lag + k - linear.lag[i]]
+            factor, past = slopes.feedback[i, k], slope[max_lag + k - slopes.lag[i]]
             for j in range(n):
                 row[j] += factor * past[j]
         for j in range(n):
@@ -151,13 +151,13 @@ def add_products(n: int, run: FreeRun, start: int, width: int, linear: Linearise
 
     Mutates: linear. Allocates: nothing.
     """
-    residual = linear.product
+    residual, column = linear.slopes.product, linear.slopes.column
     for k in range(width):
         residual[k] = run.data.measured[start + k] - run.data.predicted[start + k]
     for i in range(n):
-        linear.gradient[i] += dot(linear.column[i], residual, width)
+        linear.gradient[i] += dot(column[i], residual, width)
         for j in range(i, n):
-            linear.normal[i, j] += dot(linear.column[i], linear.column[j], width)
+            linear.normal[i, j] += dot(column[i], column[j], width)
 
 
 @kernel()
@@ -167,23 +167,24 @@ def linearise(n: int, run: FreeRun, linear: Linearised) -> bool:
     Mutates: run, linear. Allocates: nothing.
     """
     program, data, max_lag = first_terms(run.program, n), run.data, run.max_lag
+    slopes = linear.slopes
     for i in range(n):
         linear.gradient[i] = 0.0
         for j in range(i, n):
             linear.normal[i, j] = 0.0
-    n_lags = mark_lags(n, run, linear)
+    n_lags = mark_lags(n, run, slopes)
     for record in range(data.first.shape[0]):
         for i in range(max_lag):
             for j in range(n):
-                linear.slope[i, j] = 0.0
+                slopes.slope[i, j] = 0.0
         start = data.first[record]
         while start < data.stop[record]:
             stop = min(start + BLOCK, data.stop[record])
             fill_block(program, data.known, start, stop, run.gain)
             if run_block(program, data, FREE_RUN, start, stop, run.gain) >= 0:
                 return False
-            fill_slopes(n, n_lags, run, start, stop - start, linear)
-            run_slopes(n, n_lags, max_lag, stop - start, linear)
+            fill_slopes(n, n_lags, run, start, stop - start, slopes)
+            run_slopes(n, n_lags, max_lag, stop - start, slopes)
             add_products(n, run, start, stop - start, linear)
             start = stop
     for i in range(n):

@@ -1,0 +1,172 @@
+"""Tables of what was computed before, and the scratch that kernels compute in.
+
+Receives nothing; the engines build these tuples empty, the kernels fill them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from adjoin.arrays import Float1D, Float2D, Int1D, Int2D
+from adjoin.kernels.layouts import FreeRun
+from adjoin.kernels.state import Chain
+
+
+class ProductTable(NamedTuple):
+    """Inner products of the terms met so far; a cache, and a pure function of the data.
+
+    ``key``, ``degree`` : (capacity,), ``atom`` : (capacity, max_degree) the term in each slot.
+    ``norm`` : (capacity,) ‖φ‖ of its column.
+    ``target`` : (capacity,) correlation φ·y / (‖φ‖‖y‖) with the output.
+    ``correlation`` : (capacity, capacity) φ_i·φ_j / (‖φ_i‖‖φ_j‖); NaN where not yet computed.
+    ``used`` : (capacity,) the sample at which the slot was last looked at.
+    ``bucket`` : (2^b,) hash of a key to its slot, -1 where empty; at least twice the capacity.
+    ``size`` : (1,) number of slots taken.
+    """
+
+    key: Int1D
+    degree: Int1D
+    atom: Int2D
+    norm: Float1D
+    target: Float1D
+    correlation: Float2D
+    used: Int1D
+    bucket: Int1D
+    size: Int1D
+
+
+class Fit(NamedTuple):
+    """A structure as the regression sees it, and its factorised posterior.
+
+    ``slot`` : (capacity,) of each term in the `ProductTable`.
+    ``norm``, ``target`` : (capacity,), ``correlation`` : (capacity, capacity) gathered from there.
+    ``shrink``, ``spread`` : (capacity,) h and d of `kernels/evidence.py`.
+    ``factor`` : (capacity, capacity) upper Cholesky factor.
+    ``projection`` : (capacity,) the solution v of Uᵀv = b.
+    """
+
+    slot: Int1D
+    norm: Float1D
+    target: Float1D
+    correlation: Float2D
+    shrink: Float1D
+    spread: Float1D
+    factor: Float2D
+    projection: Float1D
+
+
+class Work(NamedTuple):
+    """Scratch of one chain: two fits, the candidate term, buffers of one block of rows.
+
+    ``atom`` : (max_degree,) the candidate. ``reduced`` : (max_degree,) a term with one atom less.
+    ``weight`` : (max_degree,) of removable atoms. ``missing`` : (capacity,) slots to multiply with.
+    ``column``, ``other`` : (ROWS,) a block of the candidate's column, and of another one.
+    ``product`` : (capacity,) inner products under way. ``normal`` : (capacity,).
+    """
+
+    current: Fit
+    proposed: Fit
+    atom: Int1D
+    reduced: Int1D
+    weight: Float1D
+    missing: Int1D
+    column: Float1D
+    other: Float1D
+    product: Float1D
+    normal: Float1D
+
+
+class Slopes(NamedTuple):
+    """The slopes of a free run over one block of time.
+
+    ``slope`` : (max_lag + BLOCK, capacity) ∂y(k)/∂θ_j of the block, after the lags before it.
+    ``column`` : (capacity, BLOCK) the terms' values, then their slopes.
+    ``feedback`` : (max_lag + 1, BLOCK) ∂f(k)/∂y(k - l), one row for each lag that occurs; ``lag``
+    and ``slot`` : (max_lag + 1,) the lag of each row, and the row of each lag.
+    ``product``, ``known`` : (BLOCK,) parts of one term.
+    """
+
+    slope: Float2D
+    column: Float2D
+    feedback: Float2D
+    lag: Int1D
+    slot: Int1D
+    product: Float1D
+    known: Float1D
+
+
+class Linearised(NamedTuple):
+    """The linearised least-squares problem of a free run, in the order of its program.
+
+    ``slopes`` : what it is made of. ``normal``, ``factor`` : (capacity, capacity) JᵀJ with its
+    diagonal taken out, and its factor.
+    ``gradient``, ``length``, ``step``, ``trial`` : (capacity,) Jᵀr, the roots of the diagonal, and
+    steps under way.
+    """
+
+    slopes: Slopes
+    normal: Float2D
+    factor: Float2D
+    gradient: Float1D
+    length: Float1D
+    step: Float1D
+    trial: Float1D
+
+
+class Entries(NamedTuple):
+    """What is known of each structure in a `FitTable`; all (n_entries,).
+
+    ``status`` : whether it is `FITTED`, was `GIVEN_UP`, or is `UNFITTABLE`. What follows holds for
+    a fit that was done; ``foreseen`` also for one that was given up.
+    ``error`` : squared error at the optimum. ``foreseen`` : the largest error that was foreseen on
+    the way. ``log_det`` : log determinant of the factor. ``score`` : log posterior of the
+    structure by its Laplace approximation, see `score_fit`.
+    ``n_terms``, ``first_key``, ``first_value`` : where it lies in the pools.
+    """
+
+    status: Int1D
+    error: Float1D
+    foreseen: Float1D
+    log_det: Float1D
+    score: Float1D
+    n_terms: Int1D
+    first_key: Int1D
+    first_value: Int1D
+
+
+class FitTable(NamedTuple):
+    """Free-run fits by structure; a cache, and a pure function of the structure and the data.
+
+    ``bucket`` : (2^b,) hash of a structure to its entry, -1 where empty. ``entry`` : the entries.
+    ``key`` : a pool with the keys of every entry, ascending, and the order of its values;
+    ``value`` : a pool with coefficients, lengths, and the rows of the upper factor.
+    ``n_entries``, ``n_keys``, ``n_values`` : (1,) how much of entries and pools is taken.
+    ``n_made`` : (1,) how many fits were made, those that are forgotten included.
+    """
+
+    bucket: Int1D
+    entry: Entries
+    key: Int1D
+    value: Float1D
+    n_entries: Int1D
+    n_keys: Int1D
+    n_values: Int1D
+    n_made: Int1D
+
+
+class FitWork(NamedTuple):
+    """Everything a free-run fit needs: one-step products, free runs, slopes, and the fits so far.
+
+    ``scratch`` : one `Chain`, the structure under way with its terms by ascending key.
+    ``sorted`` : (capacity,) the keys of the structure that was looked up last, ascending;
+    ``place`` : (capacity,) where each of them is in that structure.
+    """
+
+    work: Work
+    table: ProductTable
+    run: FreeRun
+    linear: Linearised
+    fits: FitTable
+    scratch: Chain
+    sorted: Int1D
+    place: Int1D
