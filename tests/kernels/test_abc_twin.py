@@ -14,8 +14,8 @@ from tests.naive.fits import HOPELESS
 
 from adjoin import Dataset, Grammar, Structure
 from adjoin.inference.engines.abc import AbcChain
-from adjoin.inference.engines.abc_chain import as_rung, state_arrays
-from adjoin.inference.engines.workspace import write_terms
+from adjoin.inference.engines.abc_chain import state_arrays
+from adjoin.inference.engines.workspace import as_rung, write_terms
 from adjoin.inference.ladder import Ladder
 from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior

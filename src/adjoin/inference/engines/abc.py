@@ -17,9 +17,9 @@ from adjoin.arrays import Float1D
 from adjoin.errors import AdjoinError
 from adjoin.grammar.terms import Structure
 from adjoin.inference.engine import Modes, Visits
-from adjoin.inference.engines.abc_chain import AbcChain, as_rung
+from adjoin.inference.engines.abc_chain import AbcChain
+from adjoin.inference.engines.abc_polish import Polish
 from adjoin.inference.engines.abc_setup import AbcSetup, Distance
-from adjoin.inference.engines.workspace import write_terms
 from adjoin.inference.ladder import PAPER, Ladder
 from adjoin.inference.ladder_findings import describe_ladder, on_ladder
 from adjoin.inference.objective import ABC, SQUARED_ERROR, Objective
@@ -27,8 +27,10 @@ from adjoin.inference.problem import Problem
 from adjoin.inference.settings import RunSettings
 from adjoin.inference.traces import ChainTrace
 from adjoin.kernels.abc import run_abc
-from adjoin.kernels.state import DESCEND, POLISH, RECORD
+from adjoin.kernels.state import DESCEND, RECORD
 from adjoin.levels import Finding
+
+_NONE = 1000  # samples that are drawn to find a mode: none, but a setup wants some to anneal
 
 
 @dataclass(frozen=True)
@@ -105,36 +107,16 @@ class AbcEngine(AbcSetup):
 
         With a distance of the user's own, the nearest draw.
         """
-        is_squared = settings.objective.is_squared
-        engine = AbcEngine(problem, samples=1000, prior=settings.prior, ladder=Ladder(rungs=1))
+        if not settings.objective.is_squared:
+            return lambda structure, visits: visits.theta[visits.distance.argmin()]
+        polish = Polish(AbcSetup(problem, _NONE, settings.prior, ladder=Ladder(rungs=1)))
 
         def mode(structure: Structure, visits: Visits) -> Float1D:
-            nearest = int(visits.distance.argmin())
-            theta: Float1D = visits.theta[nearest]
-            if not is_squared:
-                return theta
-            factor = problem.rows.factors(structure)
+            nearest, factor = int(visits.distance.argmin()), problem.rows.factors(structure)
             distance = float(visits.distance[nearest])
-            return engine.polish(structure, theta / factor, distance) * factor
+            return polish(structure, visits.theta[nearest] / factor, distance) * factor
 
         return mode
-
-    def polish(self, structure: Structure, theta: Float1D, distance: float) -> Float1D:
-        """The coefficients of the structure's own fit, or θ if it, at this distance, is nearer."""
-        chain = self.start(0)
-        state = as_rung(chain.ladder.rungs.state, 0)
-        # In the chain's order fixed terms come first.
-        fixed = [term for term in structure if term in self.problem.alphabet.fixed.terms]
-        terms = [*fixed, *(term for term in structure if term not in fixed)]
-        order = [structure.terms.index(term) for term in terms]
-        write_terms(state, self.encoding, terms)
-        state.theta[: len(terms)] = np.asarray(theta)[order]
-        chain.ladder.tolerances.distance[:] = distance
-        chain.ladder.rungs.error[:] = distance * self.target.unit
-        chain.run(POLISH, 1)
-        found = np.empty(len(terms))
-        found[order] = state.theta[: len(terms)]
-        return found
 
     @staticmethod
     def excuse(trace: ChainTrace) -> str:

@@ -19,6 +19,7 @@ from adjoin.inference.engine import Packed
 from adjoin.inference.engines.abc_setup import AbcSetup
 from adjoin.inference.engines.free_run_work import make_fit_work, make_free_run, make_ladder
 from adjoin.inference.engines.workspace import (
+    as_rung,
     pack_generator,
     pack_trace,
     unpack_generator,
@@ -383,12 +384,6 @@ class AbcChain:
             reason=self.reason,
         )
         return self.log.finish(self.buffer, self.n_samples, trace)
-
-
-def as_rung(states: Chain, c: int) -> Chain:
-    """The state of one rung, as views."""
-    many = {name: values[c : c + 1] for name, values in states._asdict().items()}
-    return Chain(**{name: v if v.ndim == 1 else v[0] for name, v in many.items()})
 
 
 def _copied(state: Chain) -> Chain:

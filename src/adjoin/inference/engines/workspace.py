@@ -28,6 +28,12 @@ def make_chain(capacity: int, max_degree: int, *rungs: int) -> Chain:
     )
 
 
+def as_rung(states: Chain, c: int) -> Chain:
+    """The state of one rung, as views."""
+    many = {name: values[c : c + 1] for name, values in states._asdict().items()}
+    return Chain(**{name: v if v.ndim == 1 else v[0] for name, v in many.items()})
+
+
 def write_terms(state: Chain, encoding: Encoding, terms: Sequence[Term]) -> None:
     """Put terms into an empty state."""
     for i, term in enumerate(terms):
