@@ -46,6 +46,7 @@ bench: install
 	$(BIN)/python benchmarks/forward.py
 	$(BIN)/python benchmarks/osa_speed.py
 	$(BIN)/python benchmarks/abc_speed.py
+	$(BIN)/python benchmarks/after_sampling.py
 
 bench-cases: install
 	$(BIN)/python benchmarks/osa_academic.py

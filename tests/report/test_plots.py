@@ -315,7 +315,7 @@ def test_inclusion_beside_its_prior(found: Posterior) -> None:
     assert [bar.get_width() for bar in ax.patches] == frame["inclusion"].tolist()
     alphabet = found.grammar.alphabet
     prior = [
-        found.prior.inclusion(Structure.parse(text, alphabet.names).terms[0], alphabet)
+        found.settings.prior.inclusion(Structure.parse(text, alphabet.names).terms[0], alphabet)
         for text in frame["term"]
     ]
     assert _line(ax, "prior")[:, 0].tolist() == prior
@@ -369,7 +369,9 @@ def test_number_of_terms_before_and_after() -> None:
         for term in Structure((atoms,), GRAMMAR.alphabet.names)
     }
     assert len(terms) == GRAMMAR.alphabet.n_terms
-    empty = np.prod([1.0 - posterior.prior.inclusion(term, GRAMMAR.alphabet) for term in terms])
+    empty = np.prod(
+        [1.0 - posterior.settings.prior.inclusion(term, GRAMMAR.alphabet) for term in terms]
+    )
     assert abs(stairs["prior"][0] - empty) < 4.42 * np.sqrt(empty * (1.0 - empty) / 5000)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from adjoin.results.ladder_findings import describe_ladder, on_ladder
 
+from adjoin.inference.ladder_findings import describe_ladder, on_ladder
 from adjoin.inference.traces import LadderTrace
 from adjoin.levels import CAUTION, GOOD, POOR
 
