@@ -11,6 +11,8 @@ from tests.results.runs import HELD_OUT, POOR, TEST, TRAIN, TRUE, made
 from tests.systems import quick
 
 from adjoin import AdjoinError, Dataset, Model
+from adjoin.data.columns import Columns
+from adjoin.data.scaling import Scaling
 from adjoin.results import assessment, scoring
 from adjoin.results.assessment import Assessment, assess, stretches
 from adjoin.results.collection import Collection
@@ -149,6 +151,8 @@ def test_everything_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
         (Model, "free_response"),
         (Model, "predicted_response"),
         (assessment, "diagnose"),
+        (Columns, "matrix"),
+        (Scaling, "apply"),
     ):
         watch(owner, name)
     posterior = made([[POOR] * 8, [TRUE] * 4], held_out=HELD_OUT)
@@ -167,8 +171,21 @@ def test_everything_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
     # chain on the validation data.
     assert count["free_response"] == 6 * draws + 3 + 3 + 1
     assert count["predicted_response"] == 3
+    assert count["matrix"] == 0  # what passed the gate once is not checked again
+    assert count["apply"] == 1
     count.clear()
     alone = assess(made([[TRUE] * 4], held_out=HELD_OUT), draws=draws)
     assert [len(part.comparison) for part in alone.parts] == [2, 2]
     assert alone.verdict
     assert count["simulate_records"] == 2
+
+
+def test_a_note_of_the_files_costs_nothing() -> None:
+    posterior = made([[POOR] * 8, [TRUE] * 4], held_out=HELD_OUT)
+    model, chosen = posterior.map_model, posterior.selected
+    noted = posterior.with_source(["rig.csv"], 0.3)
+    assert noted.map_model is model
+    assert (noted.settings.data, noted.settings.validation) == (("rig.csv",), 0.3)
+    assert noted.selected.settings.data == ("rig.csv",)
+    assert noted.selected.chain_numbers == chosen.chain_numbers
+    assert posterior.settings.data == ()
