@@ -47,6 +47,7 @@ bench: install
 	$(BIN)/python benchmarks/osa_speed.py
 	$(BIN)/python benchmarks/abc_speed.py
 	$(BIN)/python benchmarks/page.py
+	$(BIN)/python benchmarks/after_sampling.py
 
 bench-cases: install
 	$(BIN)/python benchmarks/osa_academic.py

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.command import run
+from tests.schema import require_findings, require_scores
 
 import adjoin
 
@@ -58,6 +59,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_run_is_saved_and_the_saved_one_says_the_same(folder: Path) -> None:
     facts = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
     assert facts["written"] == {"run": "rig.nc"}
+    require_findings(facts, {"train", "validation"})
     every = adjoin.load(folder / "rig.nc")
     assert every.held_out is not None
     assert every.data.n_samples + every.held_out.n_samples == 1000
@@ -80,9 +82,9 @@ def test_the_report_is_written_with_everything_asked_for(folder: Path) -> None:
     assert "&lt;b&gt;rig&lt;/b&gt;" in page
     assert "adjoin.load(&#39;rig.nc&#39;)" in page
     assert "one every 0.01 s" in page
-    assert set(facts["scores"]) == {"training", "validation", "test"}
-    assert 0.85 < facts["coverage_95"]["test"] <= 1.0
-    assert facts["diverged"]["test"] == 0.0
+    require_findings(facts, {"train", "validation", "test.csv"})
+    assert 0.85 < facts["scores"]["test.csv"]["coverage"] <= 1.0
+    assert facts["scores"]["test.csv"]["free_run"]["diverged"] == 0.0
     assert {test["test"] for test in facts["residual_tests"]} >= {"residual with itself"}
     assert facts["answers"]["trusted"]["level"] in ("good", "caution", "poor")
     assert "\\toprule" in (folder / "rig.tex").read_text(encoding="utf-8")
@@ -123,11 +125,34 @@ def test_a_run_simulates_with_bands(folder: Path) -> None:
     assert "the 95 % band holds" in done.stderr
 
 
+def test_all_commands_have_the_same_scores(folder: Path) -> None:
+    """Fit and report of the same parts, report and simulate of the same test data."""
+    fitted, reported = (
+        json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))["scores"]
+        for name in ("fit", "report")
+    )
+    for part in ("train", "validation"):
+        for kind in ("free_run", "one_step"):
+            assert fitted[part][kind] == reported[part][kind]
+        assert fitted[part]["coverage"] == pytest.approx(reported[part]["coverage"], abs=0.03)
+    done = run("simulate", "rig.nc", "test.csv", "--draws", "50", "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["scores"] == {"test.csv": reported["test.csv"]}
+
+
+def test_several_test_files_are_scored_together(folder: Path) -> None:
+    (folder / "more.csv").write_bytes((folder / "test.csv").read_bytes())
+    data = ("--data", "test.csv", "--data", "more.csv", "--out", "both.html", "--draws", "10")
+    done = run("report", "rig.nc", *data, "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    require_findings(json.loads(done.stdout), {"train", "validation", "test.csv + more.csv"})
+
+
 def test_without_a_measured_output_the_run_starts_at_rest(folder: Path) -> None:
     done = run("simulate", "rig.json", "inputs.csv", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
-    assert "scores" not in facts
+    assert facts["scores"] == {}
     assert facts["n_seed"] == 0
     model = adjoin.Model.read(folder / "rig.json")
     assert facts["series"]["model"] == model.simulate(adjoin.datasets.academic(0).test.u).tolist()
@@ -148,6 +173,9 @@ def test_several_steps_ahead(folder: Path) -> None:
     done = run("simulate", "rig.nc", "test.csv", "--steps-ahead", "3", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
+    require_scores(facts["scores"], {"test.csv"})
+    assert facts["ahead"]["steps"] == 3
+    assert facts["ahead"]["rmse"] > 0.0
     chosen, test = adjoin.load(folder / "rig.nc").selected, adjoin.datasets.academic(0).test
     assert facts["chains"] == list(chosen.chain_numbers)
     assert facts["equation"] == chosen.map_model.equation  # that of the report and of fit
@@ -164,7 +192,9 @@ def test_a_diverging_model_is_said_to_diverge(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
     assert facts["diverged"] is True
-    assert facts["scores"]["rmse"] is None
+    require_scores(facts["scores"], {"test.csv"}, is_lone=True)
+    assert facts["scores"]["test.csv"]["free_run"]["rmse"] is None
+    assert facts["scores"]["test.csv"]["free_run"]["diverged"] == 1.0
     assert facts["series"]["model"][-1] is None
 
 

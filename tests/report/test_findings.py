@@ -11,16 +11,18 @@ import numpy as np
 import pytest
 from rich.console import Console
 from tests.report.pages import run
+from tests.schema import require_findings
 
 from adjoin import Identifier, Posterior
-from adjoin.report.findings import describe_findings, noise_in_words, print_findings, rounded
+from adjoin.report.findings import describe, noise_in_words, print_findings, rounded
 from adjoin.report.ladder_words import ladder_line
+from adjoin.results.assessment import assess
 
 
 def _printed(posterior: Posterior, width: int = 200) -> str:
     page = io.StringIO()
     console = Console(file=page, width=width, soft_wrap=True)
-    print_findings(console, posterior, describe_findings(posterior))
+    print_findings(console, assess(posterior, draws=20))
     return page.getvalue()
 
 
@@ -104,10 +106,48 @@ def test_a_free_run_is_plain_json_even_with_an_endless_walk(kind: str) -> None:
     posterior = run(kind)
     width = np.array([0.1, 1.0, 2.0, np.inf])
     traces = [t._replace(ladder=t.ladder._replace(width=width)) for t in posterior.traces]
-    facts = describe_findings(replace(posterior, traces=tuple(traces)))
+    facts = describe(assess(replace(posterior, traces=tuple(traces)), draws=20))
     found = json.loads(json.dumps(facts, allow_nan=False))
     assert found == facts
     assert found["diagnostics"]["ladder"][0]["width"] == [0.1, 1.0, 2.0, None]
     assert found["diagnostics"]["ladder"][0]["tolerance"] == pytest.approx(
         posterior.traces[0].ladder.tolerance[-1]
     )
+
+
+@pytest.mark.parametrize("kind", ["validated", "rich", "lone", "empty", "diverging"])
+def test_the_description_is_plain_values_of_the_assessment(kind: str) -> None:
+    found = assess(run(kind), draws=20)
+    facts = describe(found)
+    assert json.loads(json.dumps(facts, allow_nan=False)) == facts
+    require_findings(facts, {part.name for part in found.parts})
+    for part in found.parts:
+        assert facts["scores"][part.name] == part.scores.plain
+        assert facts["comparison"][part.name] == [row.plain for row in part.comparison]
+    assert [test["test"] for test in facts["residual_tests"]] == [
+        test.name for test in found.residual_tests
+    ]
+    assert facts["answers"] == {
+        "unique": found.unique.plain,
+        "trusted": found.trusted.plain,
+        "left_in_residuals": found.exhausted.plain,
+    }
+    assert facts["verdict"] == found.verdict.plain
+    assert ("selected_chain" in facts["diagnostics"]) is found.is_selected
+
+
+def test_the_terminal_says_the_same_numbers() -> None:
+    found = assess(run("validated"), draws=20)
+    page = io.StringIO()
+    print_findings(Console(file=page, width=300, soft_wrap=True), found)
+    lines = page.getvalue().splitlines()
+    for part in found.parts:
+        (line,) = [line for line in lines if line.startswith(f"{part.name} ")]
+        errors = part.scores.free_run
+        assert f"free run RMSE {errors.rmse:.4g} (NMSE {errors.nmse:.3g} % of the" in line
+        assert f"one step ahead RMSE {part.scores.one_step.rmse:.4g}" in line
+        assert f"{100 * part.scores.coverage:.1f} % in the 95 % band" in line
+    (line,) = [line for line in lines if line.startswith("verdict ")]
+    assert line.endswith(found.verdict.summary)
+    for step in found.verdict.next:
+        assert f"           → {step}" in lines

@@ -95,9 +95,13 @@ def test_the_page_says_what_was_found() -> None:
         assert reason in text
     for test in assessed.residual_tests:
         assert test.name in text
-    score = assessed.parts[-1].scores[0]
-    assert f"{score['rmse']:.4g}" in text
-    assert f"{100 * assessed.parts[-1].coverage:.1f} %" in text
+    for part in assessed.parts:
+        for row in part.comparison:
+            assert f"{row.errors.rmse:.4g}" in text
+        assert f"{100 * part.scores.coverage:.1f} %" in text
+    assert assessed.verdict.summary[1:] in text
+    for step in assessed.verdict.next:
+        assert step in text
     assert "one every 0.01 s" in text
     assert "adjoin.load('run.nc')" in text
 

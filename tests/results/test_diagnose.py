@@ -59,7 +59,7 @@ def test_convergence_is_that_of_arviz() -> None:
         return np.array([values[draws.chain == i] for i in range(3)], dtype=float)
 
     best = posterior.structures["structure"][0]
-    is_best = [str(model.structure) == best for model in posterior._models(range(len(draws)))]
+    is_best = [str(model.structure) == best for model in posterior._models_of(range(len(draws)))]
     expected = {
         "number of terms": series(np.diff(draws.offset)),
         "log posterior": series(posterior.log_posterior),
@@ -102,11 +102,13 @@ def test_chains_of_unequal_length_are_compared_by_their_last_draws() -> None:
 def test_what_never_varies_has_no_convergence() -> None:
     found = rows(made([[SMALL]] * 2))
     nothing = {"rhat": None, "ess_bulk": None, "ess_tail": None}
-    for name in ("number of terms", "best structure is there"):
-        assert found[name] == {"quantity": name, **nothing}
+    for kind, name in (("size", "number of terms"), ("structure", "best structure is there")):
+        assert found[name] == {"quantity": name, "kind": kind, **nothing}
     assert found["noise standard deviation"]["rhat"] is not None
     assert "coefficient standard deviation" not in found
-    assert not any(name.endswith("is in") for name in found)  # always in: nothing to converge
+    assert not any(
+        row["kind"] == "term" for row in found.values()
+    )  # always in: nothing to converge
 
 
 def test_the_spread_of_coefficients_is_a_quantity_where_it_is_drawn() -> None:
@@ -123,7 +125,7 @@ def test_rare_terms_are_left_out_and_the_least_settled_come_first() -> None:
     often = [SMALL] * 7 + [LARGE] * 12 + ["u(k-1) + y(k-1) + y(k-2)^2"]  # 35 %, 60 %, 5 %
     posterior = made([often] * 2, n=4000)
     inclusion = posterior.terms.set_index("term")["inclusion"]
-    names = [name for name in rows(posterior) if name.endswith("is in")]
+    names = [name for name, row in rows(posterior).items() if row["kind"] == "term"]
     expected = [f"{t} is in" for t in inclusion.index if 0.05 <= inclusion[t] < 1.0]
     assert sorted(names) == sorted(expected)
     assert names[0] == "y(k-2) is in"
@@ -138,7 +140,7 @@ def test_at_most_thirty_terms_are_followed() -> None:
         chosen = [[t for t in texts if rng.random() < 0.5] for _ in range(50)]
         chains.append([(" + ".join(own), np.ones(len(own)), rng.gamma(9.0)) for own in chosen])
     found = rows(by_hand(DATA, chains, grammar))
-    assert sum(name.endswith("is in") for name in found) == 30
+    assert sum(row["kind"] == "term" for row in found.values()) == 30
 
 
 def test_what_each_chain_did_is_counted() -> None:

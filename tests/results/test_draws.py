@@ -22,7 +22,7 @@ def recomputed(posterior: Posterior) -> np.ndarray:
 
     In model units; the residuals come from `Model.predict` in the user's, over the output's scale.
     """
-    prior, scaling = posterior.prior, posterior.scaling
+    prior, scaling = posterior.settings.prior, posterior.scaling
     by_enumeration = TermPrior(posterior.grammar.alphabet, prior)
     known = set(by_enumeration.terms)
     records, lag = posterior.data.records, posterior.max_lag

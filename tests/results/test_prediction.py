@@ -11,7 +11,13 @@ from tests.systems import by_hand, quick, simulated
 
 from adjoin import AdjoinError, Dataset, Grammar, Identifier, Model, Posterior
 from adjoin.datasets import academic
-from adjoin.results.prediction import Prediction, predict_many, propagate, require_room, run_against
+from adjoin.results.prediction import (
+    Prediction,
+    predict_records,
+    propagate,
+    require_room,
+    run_against,
+)
 
 GRAMMAR = Grammar.narx(max_lag=2, max_degree=3)
 U, Y = simulated("y(k) = 0.5*u(k-1) + 0.3*u(k-1)*y(k-1) - 0.2*y(k-2)", n=150, noise=0.5)
@@ -171,7 +177,7 @@ def test_the_spread_of_a_prediction_grows_with_its_horizon(steps: int) -> None:
     n_draws, a, sigma = 2000, 0.8, 0.5
     model = Model.parse(f"y(k) = {a}*y(k-1) + u(k)", noise_sd=sigma)
     y = np.linspace(-3.0, 4.0, 14)
-    found = predict_many([model] * n_draws, np.ones(14), y, steps, 1, seed=3)
+    found = predict_records([model] * n_draws, [np.ones((14, 1))], [y], steps, 1, seed=3).lone
     for k in range(1, 14):
         horizon = min(steps, k)
         expected_sd = sigma * sqrt(sum(a ** (2 * i) for i in range(horizon)))
@@ -379,7 +385,7 @@ def test_a_record_of_seeds_is_not_a_prediction() -> None:
         lagless.predict([U[:50], U[:2]], [Y[:50], Y[:2]])
     assert lagless.predict(U[:3], Y[:3], draws=3).sd[2] > 0
     with pytest.raises(AdjoinError, match=r"2 samples leaves nothing to score"):
-        run_against(lagless.map_model, U[:2], Y[:2], 2)
+        run_against(lagless.map_model, [U[:2, None]], [Y[:2]], 2)
 
 
 def test_what_does_not_fit_is_refused_before_anything_is_allocated() -> None:
@@ -390,7 +396,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_allocated() -> None:
     with pytest.raises(AdjoinError, match=r"513 draws of 1,048,576 samples need 4.0 GiB; use at"):
         propagate([model] * 513, u, None, seed=0)
     with pytest.raises(AdjoinError, match=r"at most 512 draws, or predict a part of the data"):
-        predict_many([model] * 600, [u[: n // 2]] * 2, [u[: n // 2]] * 2, 1, 0, seed=0)
+        predict_records([model] * 600, [u[: n // 2, None]] * 2, [u[: n // 2]] * 2, 1, 0, seed=0)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 2**27  # the inputs, checked; a GiB would be the runs

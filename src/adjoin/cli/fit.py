@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from adjoin.data.dataset import Dataset
     from adjoin.grammar import Grammar
     from adjoin.posterior import Posterior
+    from adjoin.results.assessment import Assessment
 
 
 ReportOption = Annotated[
@@ -44,13 +45,11 @@ def demo(out: OutOption = None, page: ReportOption = None, as_json: JsonOption =
     require_writable({"run": out, "report": page}, [])
     identifier = Identifier(seed=0).fit(train)
     posterior = identifier.posterior_
-    written = _write(posterior, out, page, test)
-    facts = findings.describe_findings(posterior, parts={"test": test})
-    facts["truth"] = truth.equation
-    facts["is_recovered"] = posterior.structure(0) == truth.structure
-    facts["written"] = written
+    assessment, written = _write(posterior, out, page, test)
+    is_recovered = posterior.structure(0) == truth.structure
     if as_json:
-        print_json(facts)
+        told = {"truth": truth.equation, "is_recovered": is_recovered, "written": written}
+        print_json(findings.describe(assessment) | told)
         return
     screen = console()
     screen.rule("[bold]1  The system, and the grammar in which it is looked for")
@@ -58,12 +57,12 @@ def demo(out: OutOption = None, page: ReportOption = None, as_json: JsonOption =
     screen.print(f"data:  {benchmark.protocol}; noise sd {benchmark.noise_sd:.4f}")
     summary.print_alphabet(screen, Grammar.narx())
     screen.rule("[bold]2  What the data say")
-    findings.print_findings(screen, posterior, facts)
+    findings.print_findings(screen, assessment)
     screen.rule("[bold]3  The derivation of what was found")
     described = summary.describe_equation(identifier.model_.equation, identifier.grammar_)
     summary.print_derivation(screen, described)
-    mass = facts["structures"][0]["mass"]
-    if facts["is_recovered"]:
+    if is_recovered:
+        mass = posterior.structures["mass"].iloc[0]
         screen.print(f"[green]✓[/green] the true structure was found, with mass {mass:.3f}")
     else:
         screen.print("[yellow]–[/yellow] the most frequent structure is not the true one")
@@ -157,7 +156,6 @@ def fit(
         from adjoin import Identifier, read_data
         from adjoin.data.dataset import Dataset
 
-        own = None if grammar is None else _grammar_file(grammar)
         everything = Dataset.join(
             [read_data(file, inputs, output, sampling_time=sampling_time) for file in data]
         )
@@ -170,7 +168,7 @@ def fit(
     ladder = {name: value for name, value in given.items() if value is not None}
     identifier = Identifier(
         objective=objective,
-        grammar=own,
+        grammar=None if grammar is None else _grammar_file(grammar),
         max_lag=max_lag,
         max_degree=max_degree,
         expected_terms=expected_terms,
@@ -192,40 +190,33 @@ def fit(
     )
     with warnings_as_notes():
         identifier.fit(train, held_out=held_out)
-    every = posterior = identifier.posterior_.with_settings(
-        data=tuple(str(file) for file in data), validation=validation
-    )
-    written = _write(every, out, page)
-    with console(stderr=True).status("scoring …"):
-        if held_out is not None:
-            posterior = every.select_chain(held_out, held_out)
-        parts = {"training": train} | ({} if held_out is None else {"validation": held_out})
-        facts = findings.describe_findings(posterior, every, parts)
-    facts["written"] = written
+    posterior = identifier.posterior_.with_source([str(file) for file in data], validation)
+    assessment, written = _write(posterior, out, page)
     if as_json:
-        print_json(facts)
+        print_json(findings.describe(assessment) | {"written": written})
     else:
-        findings.print_findings(console(), posterior, facts)
+        findings.print_findings(console(), assessment)
     if not identifier.is_complete_:
         raise typer.Exit(1)
 
 
 def _write(
-    every: Posterior, out: Path | None, page: Path | None, test: Dataset | None = None
-) -> dict[str, str]:
-    """Save the run and write its page, where they are wanted; what was written."""
+    posterior: Posterior, out: Path | None, page: Path | None, test: Dataset | None = None
+) -> tuple[Assessment[Posterior], dict[str, str]]:
+    """Save the run, assess it, and write its page, where they are wanted; what was written."""
     if out is not None:
-        every.save(out)
-    if page is not None:
-        with console(stderr=True).status("simulating …"):
-            from adjoin.results.assessment import assess
+        posterior.save(out)  # first of all: whatever comes after, the run is not lost
+    with console(stderr=True).status("simulating …"):
+        from adjoin.results.assessment import assess
 
-            found = assess(every, test)
-        write_page(found, page, "", out.name if out else "")
+        assessment = assess(posterior, test)
+        assessment.prepare()
+    if page is not None:
+        write_page(assessment, page, "", out.name if out else "")
     written = {"run": out, "report": page}
     for path in filter(None, written.values()):
         say(f"wrote {path}")
-    return {name: str(path) for name, path in written.items() if path is not None}
+    return assessment, {name: str(path) for name, path in written.items() if path is not None}
 
 
 def _power(text: str) -> float | str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from adjoin.cli.output import JsonOption, console, print_json, say, write_text
-from adjoin.errors import AdjoinError, DivergenceWarning
+from adjoin.errors import AdjoinError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from adjoin.model import Model
+    from adjoin.data.dataset import Dataset
     from adjoin.posterior import Posterior
+    from adjoin.results.assessment import Assessment
+    from adjoin.results.trial import Trial
 
 
 def report(
@@ -30,7 +29,13 @@ def report(
         typer.Option(help="Test data with the same columns; more: one record each."),
     ] = None,
     title: Annotated[str, typer.Option(help=r"At the head of the page.  \[default: data]")] = "",
-    draws: Annotated[int, typer.Option(min=1, help="Models drawn for the bands.")] = 200,
+    draws: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help=r"Models drawn for the bands.  \[default: 200, fewer of very long records]",
+        ),
+    ] = None,
     model: Annotated[Path | None, typer.Option(help="Also write the equation as JSON.")] = None,
     python: Annotated[Path | None, typer.Option(help="Also write it as a Python function.")] = None,
     latex: Annotated[Path | None, typer.Option(help="Also write a LaTeX table of terms.")] = None,
@@ -50,37 +55,39 @@ def report(
         from adjoin.data.dataset import Dataset
         from adjoin.files import write_whole
         from adjoin.posterior import load
-        from adjoin.report.findings import describe_findings
+        from adjoin.report.findings import describe
         from adjoin.results.assessment import assess
+        from adjoin.results.scoring import TEST
 
-        every = load(run)
-        test = None
-        if data:
-            test = Dataset.join([_measured(file, every) for file in data])
+        all_chains = load(run)
+        files = data or []
+        test = Dataset.join([_measured(file, all_chains) for file in files]) if files else None
+        test_name = " + ".join(file.name for file in files) or TEST
     with screen.status("simulating …"):
-        found = assess(every, test, draws)
-    write_page(found, page, title, run.name)
-    chosen = found.posterior.map_model
+        assessment = assess(all_chains, test, draws, test_name)
+        assessment.prepare()
+    write_page(assessment, page, title, run.name)
     if model is not None:
-        chosen.save(model)
+        assessment.model.save(model)
     if python is not None:
-        write_whole(python, chosen.python())
+        write_whole(python, assessment.model.python())
     if latex is not None:
-        write_whole(latex, found.posterior.latex())
+        write_whole(latex, assessment.posterior.latex())
     paths = {name: str(path) for name, path in written.items() if path is not None}
     if as_json:
-        facts = describe_findings(found.posterior, every)
-        print_json({**facts, **found.describe(), "written": paths})
+        print_json({**describe(assessment), "written": paths})
         return
-    verdict = every.diagnostics["verdict"]
-    screen.print(f"equation   {chosen.format(4)}", markup=False, highlight=False)
+    screen.print(f"equation   {assessment.model.format(4)}", markup=False, highlight=False)
     for question, answer in (
-        ("unique?", found.unique),
-        ("free run?", found.trusted),
-        ("residuals?", found.exhausted),
+        ("unique?", assessment.unique),
+        ("free run?", assessment.trusted),
+        ("residuals?", assessment.exhausted),
     ):
         say(f"{question:11}{answer.short}: {'; '.join(answer.reasons)}")
-    say(f"{'chains?':11}{verdict['summary']}")
+    say(f"{'chains?':11}{assessment.diagnostics['verdict']['summary']}")
+    say(f"{'verdict':11}{assessment.verdict.summary}")
+    for step in assessment.verdict.next:
+        say(f"{'':11}→ {step}")
     for path in paths.values():
         say(f"wrote {path}")
 
@@ -107,24 +114,24 @@ def require_writable(outputs: dict[str, Path | None], inputs: Sequence[Path]) ->
         taken[path.resolve()] = f"the {name} '{path}'"
 
 
-def write_page(found: Any, page: Path, title: str, source: str) -> None:
-    """Write the page of an `Assessment`, with a sign of life: it takes some seconds."""
+def write_page(assessment: Assessment[Posterior], page: Path, title: str, source: str) -> None:
+    """Write the page of a run, with a sign of life: it takes some seconds."""
     with console(stderr=True).status("drawing the page …"):
         from adjoin.files import write_whole
         from adjoin.report.page import make_page
 
-        write_whole(page, make_page(found, title, source))
+        write_whole(page, make_page(assessment, title, source))
 
 
-def _measured(file: Path, every: Posterior) -> Any:
+def _measured(file: Path, run: Posterior) -> Dataset:
     """Test data with the columns of the run."""
     from adjoin.data.dataset import Dataset, Record
     from adjoin.data.readers import read_experiment
 
-    u, y = read_experiment(file, every.data.names)
+    u, y = read_experiment(file, run.data.names)
     if y is None:
-        raise AdjoinError(f"{file}: there is no column '{every.data.names.output}' to score on")
-    return Dataset((Record(u, y),), every.data.names, every.data.sampling_time, file.name)
+        raise AdjoinError(f"{file}: there is no column '{run.data.names.output}' to score on")
+    return Dataset((Record(u, y),), run.data.names, run.data.sampling_time, file.name)
 
 
 def simulate(
@@ -155,31 +162,34 @@ def simulate(
     out = None if out == Path("-") else out
     require_writable({"table": out}, [model, data])
     with console(stderr=True).status("simulating …"):
+        import pandas as pd
+
         from adjoin.data.readers import read_experiment
         from adjoin.files import write_whole
         from adjoin.model import Model
         from adjoin.posterior import load
+        from adjoin.results.trial import Trial
 
-        found: Model | Posterior
-        found = Model.read(model) if _is_json(model) else load(model).selected
-        single = found if isinstance(found, Model) else found.map_model
-        u, y = read_experiment(data, single.names)
-        frame, facts = _run(found, single, u, y, steps_ahead, draws, seed)
-    if as_json:
-        series = {str(name): [_finite(x) for x in frame[name]] for name in frame}
-        facts["series"] = series if out is None else None
-        facts["out"] = None if out is None else str(out)
-    text = frame.to_csv(index=False, lineterminator="\n")
+        subject = Model.read(model) if _is_json(model) else load(model).selected
+        names = subject.names if isinstance(subject, Model) else subject.data.names
+        u, y = read_experiment(data, names)
+        trial = Trial(subject, u, y, steps_ahead, draws, seed)
+        table = pd.DataFrame(trial.columns)
+    text = table.to_csv(index=False, lineterminator="\n")
     if out is not None:
         write_whole(out, text)
     if as_json:
+        facts = _describe_trial(trial, data.name)
+        series = {str(name): [_finite(x) for x in table[name]] for name in table}
+        facts["series"] = series if out is None else None
+        facts["out"] = None if out is None else str(out)
         print_json(facts)
         return
     if out is None:
         write_text(text)
     else:
         say(f"wrote {out}")
-    for line in _say(facts):
+    for line in _say_trial(trial):
         say(line)
 
 
@@ -192,79 +202,48 @@ def _is_json(file: Path) -> bool:
         return False
 
 
-def _run(
-    found: Model | Posterior,
-    single: Model,
-    u: Any,
-    y: Any,
-    steps_ahead: int | None,
-    draws: int,
-    seed: int,
-) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """The series as a table, and what is to be said of them."""
-    import numpy as np
-    import pandas as pd
-
-    from adjoin.posterior import Posterior
-    from adjoin.scores import fit_index, rmse
-
-    if steps_ahead is not None and y is None:
-        raise AdjoinError(
-            f"predicting {steps_ahead} steps ahead needs the measured output"
-            f" '{single.names.output}', which the data do not have"
-        )
-    n_seed = found.max_lag
-    n_start = 0 if y is None else n_seed
-    if len(u) <= n_seed:
-        raise AdjoinError(f"{len(u)} samples do not reach beyond the {n_seed} that seed the run")
-    rest = np.full(n_seed, single.offsets.get(single.names.output, 0.0))
-    seeds = rest if y is None else y[:n_seed]
-    facts: dict[str, Any] = {"equation": single.equation, "n_samples": len(u), "n_seed": n_start}
-    if isinstance(found, Posterior):
-        facts["chains"] = list(found.chain_numbers)
-    columns: dict[str, Any] = {"sample": range(len(u))}
-    if y is not None:
-        columns["measured"] = y
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DivergenceWarning)  # said below
-        is_free = steps_ahead is None
-        series = single.simulate(u, seeds) if is_free else single.predict(u, y, steps_ahead or 1)
-    columns["model"] = series
-    facts["diverged"] = bool(pd.isna(series).any())
-    if isinstance(found, Posterior):
-        if steps_ahead is not None:
-            prediction = found.predict(u, y, steps_ahead, draws, seed)
-        else:
-            prediction = found.simulate(u, seeds, draws, seed)
-        columns |= {"mean": prediction.mean, "sd": prediction.sd}
-        columns |= {f"q{100 * q:g}": band for q, band in prediction.bands.items()}
-        facts["diverged_draws"] = prediction.diverged
-        facts["coverage_95"] = None if y is None else prediction.coverage(y)
-    if y is not None:
-        pair = y[n_seed:], series[n_seed:]
-        facts["scores"] = {"rmse": _finite(rmse(*pair))}
-        if len(set(pair[0])) > 1:
-            facts["scores"]["fit_percent_of_sd"] = _finite(fit_index(*pair))
-    return pd.DataFrame(columns), facts
+def _describe_trial(trial: Trial, file_name: str) -> dict[str, Any]:
+    """What is to be said of it, as plain values."""
+    facts: dict[str, Any] = {
+        "equation": trial.model.equation,
+        "n_samples": len(trial.inputs),
+        "n_seed": trial.n_seed,
+        "chains": _chains(trial),
+        "scores": {} if trial.scores is None else {file_name: trial.scores.plain},
+        "diverged": trial.is_diverged,
+        "diverged_draws": None if trial.prediction is None else trial.prediction.diverged,
+        "ahead": None,
+    }
+    if trial.errors_ahead is not None:
+        errors = trial.errors_ahead._asdict()
+        facts["ahead"] = {"steps": trial.steps_ahead, **errors, "coverage": trial.coverage}
+    return facts
 
 
-def _say(facts: dict[str, Any]) -> list[str]:
+def _chains(trial: Trial) -> list[int] | None:
+    """The numbers of the chains that were run; a lone model is of none."""
+    from adjoin.model import Model
+
+    return None if isinstance(trial.subject, Model) else list(trial.subject.chain_numbers)
+
+
+def _say_trial(trial: Trial) -> list[str]:
     lines = []
-    if "chains" in facts:
-        numbers = ", ".join(map(str, facts["chains"]))
-        lines.append(f"of chain {numbers}" if len(facts["chains"]) == 1 else f"chains {numbers}")
-    if facts["n_seed"] == 0:
+    if chains := _chains(trial):
+        numbers = ", ".join(map(str, chains))
+        lines.append(f"of chain {numbers}" if len(chains) == 1 else f"chains {numbers}")
+    if trial.n_seed == 0 and trial.n_window:
         lines.append("there is no measured output, so it starts at rest")
-    if facts["diverged"]:
+    errors = trial.errors_ahead or (trial.scores and trial.scores.free_run)
+    if trial.is_diverged:
         lines.append("the model's run diverged; the samples lost are empty in the table")
-    elif scores := facts.get("scores"):
-        fit = scores.get("fit_percent_of_sd")
-        share = "" if fit is None else f", fit {fit:.1f} % (100 (1 - RMSE/sd))"
-        lines.append(f"RMSE {scores['rmse']:.4g}{share}, {facts['n_seed']} samples not scored")
-    if facts.get("coverage_95") is not None:
-        lines.append(f"the 95 % band holds {facts['coverage_95']:.1%} of the measured samples")
-    if facts.get("diverged_draws"):
-        lines.append(f"{facts['diverged_draws']:.1%} of the draws diverged")
+    elif errors:
+        share = "" if errors.fit is None else f", fit {errors.fit:.1f} % (100 (1 - RMSE/sd))"
+        lines.append(f"RMSE {errors.rmse:.4g}{share}, {trial.n_seed} samples not scored")
+    if trial.coverage is not None:
+        lines.append(f"the 95 % band holds {trial.coverage:.1%} of the measured samples")
+    if trial.prediction is not None and trial.prediction.diverged:
+        lines.append(f"{trial.prediction.diverged:.1%} of the draws diverged")
     return lines
 
 

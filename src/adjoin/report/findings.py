@@ -1,14 +1,12 @@
-"""What a run found, as tables for the terminal and as the JSON object of ``adjoin fit``.
+"""What a run found, as tables for the terminal and as the JSON object of the command line.
 
-Receives a `Posterior` and scores; `describe_findings` gives a dictionary, `print_findings` shows
-it.
+Receives an `Assessment`; `describe` gives a dictionary, `print_findings` shows the same numbers.
+Neither computes any.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -19,15 +17,13 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from adjoin.data.dataset import Dataset
-from adjoin.errors import DivergenceWarning
 from adjoin.grammar.equation import term_text
 from adjoin.levels import CAUTION, GOOD, POOR
-from adjoin.model import Model
-from adjoin.posterior import Posterior
 from adjoin.report.ladder_words import distance_unit, ladder_line, span
-from adjoin.scores import nmse, rmse
-from adjoin.text import rounded
+from adjoin.results.assessment import Assessment
+from adjoin.results.collection import Collection
+from adjoin.results.scoring import Scores
+from adjoin.text import percent, rounded
 from adjoin.version import __version__
 
 _MOST_STRUCTURES = 10
@@ -37,63 +33,38 @@ _BAR, _WIDE = 10, 100  # characters
 _NARROWEST = 10  # characters for a term
 _SHORT = 8  # terms that fit on a line or two
 _UNKNOWN = "–"
-_NO_PARTS: Mapping[str, Dataset] = {}
+_SHADE = {GOOD: "green", CAUTION: "yellow", POOR: "red"}
 
 
-def score_model(model: Model, data: Dataset, n_seed: int) -> dict[str, float | None]:
-    """Free-run and one-step errors after the first `n_seed` samples; None where it diverges."""
-    outputs = [record.output for record in data.records]
-    inputs = [record.inputs for record in data.records]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DivergenceWarning)  # None says it
-        free = model.simulate(inputs, [y[:n_seed] for y in outputs])
-        ahead = model.predict(inputs, outputs)
-    measured = [y[n_seed:] for y in outputs]
-    free, ahead = [y[n_seed:] for y in free], [y[n_seed:] for y in ahead]
-    return {
-        "free_run_rmse": _finite(rmse(measured, free)),
-        "free_run_nmse_percent_of_variance": _finite(nmse(measured, free)),
-        "one_step_rmse": _finite(rmse(measured, ahead)),
-    }
+def describe(assessment: Assessment[Any]) -> dict[str, Any]:
+    """The JSON object of ``adjoin fit``, ``report`` and ``demo``.
 
-
-def describe_findings(
-    posterior: Posterior, every: Posterior | None = None, parts: Mapping[str, Dataset] = _NO_PARTS
-) -> dict[str, Any]:
-    """The JSON object of ``adjoin fit``; None where a number is infinite, as JSON has none.
-
-    Parameters
-    ----------
-    posterior : Posterior
-        What is reported: all chains pooled, or the selected one.
-    every : Posterior, optional
-        All chains, for the diagnostics.
-    parts : mapping of str to Dataset, optional
-        What to score on: the equation, and the fixed terms alone if there are any.
+    None stands for scores that do not exist, and for infinite numbers, which JSON does not have.
     """
-    every, model = every or posterior, posterior.map_model
-    n_shown = min(_MOST_STRUCTURES, len(posterior.structures))
-    models = [posterior.model(rank) for rank in range(n_shown)]
-    diagnostics = dict(every.diagnostics)
-    if every is not posterior:
+    posterior, model = assessment.posterior, assessment.model
+    diagnostics = dict(assessment.diagnostics)
+    if assessment.is_selected:
         diagnostics["selected_chain"] = posterior.chain_numbers[0]
     facts = {
         "equation": model.equation,
         "offsets": dict(model.offsets),
-        "structures": [
-            {
-                "structure": [term_text(term) for term in found.structure],
-                "equation": found.equation,
-                "mass": float(mass),
-            }
-            for found, mass in zip(models, posterior.structures["mass"], strict=False)
-        ],
+        "structures": _describe_structures(posterior),
         "n_structures": len(posterior.structures),
         "n_rows": posterior.n_rows,
         "terms": posterior.terms.to_dict("records"),
         "noise": {name: float(value) for name, value in posterior.noise.items()},
-        "scores": {part: score_model(model, data, every.max_lag) for part, data in parts.items()},
-        "white_box": _describe_white_box(every, parts),
+        "scores": {part.name: part.scores.plain for part in assessment.parts},
+        "comparison": {
+            part.name: [row.plain for row in part.comparison] for part in assessment.parts
+        },
+        "white_box": _describe_white_box(assessment),
+        "residual_tests": [test.summary for test in assessment.residual_tests],
+        "answers": {
+            "unique": assessment.unique.plain,
+            "trusted": assessment.trusted.plain,
+            "left_in_residuals": assessment.exhausted.plain,
+        },
+        "verdict": assessment.verdict.plain,
         "diagnostics": diagnostics,
         "timing": dict(posterior.timing),
         "settings": dict(posterior.settings),
@@ -103,21 +74,34 @@ def describe_findings(
     return described
 
 
-def _describe_white_box(every: Posterior, parts: Mapping[str, Dataset]) -> dict[str, Any] | None:
-    model = every.white_box
+def _describe_structures(posterior: Collection) -> list[dict[str, Any]]:
+    masses = posterior.structures["mass"].head(_MOST_STRUCTURES)
+    models = [posterior.model(rank) for rank in range(len(masses))]
+    return [
+        {
+            "structure": [term_text(term) for term in model.structure],
+            "equation": model.equation,
+            "mass": float(mass),
+        }
+        for model, mass in zip(models, masses, strict=True)
+    ]
+
+
+def _describe_white_box(assessment: Assessment[Any]) -> dict[str, Any] | None:
+    model = assessment.white_box
     if model is None:
         return None
-    scores = {part: score_model(model, data, every.max_lag) for part, data in parts.items()}
+    scores = {part.name: part.white_box.plain for part in assessment.parts if part.white_box}
     return {"equation": model.equation, "noise_sd": model.noise_sd, "scores": scores}
 
 
-def print_findings(console: Console, posterior: Posterior, facts: dict[str, Any]) -> None:
-    """Show what was found: equation, structures, terms, noise, scores, and how the chains did."""
-    model = posterior.map_model
-    if "selected_chain" in facts["diagnostics"]:
+def print_findings(console: Console, assessment: Assessment[Any]) -> None:
+    """Show what was found: equation, structures, terms, noise, scores, verdict, and the chains."""
+    posterior, model = assessment.posterior, assessment.model
+    if assessment.is_selected:
         console.print(
-            f"[bold]chain {facts['diagnostics']['selected_chain']}[/bold] has the smallest free-run"
-            " error on the validation part; equation and tables are of this chain alone"
+            f"[bold]chain {posterior.chain_numbers[0]}[/bold] has the smallest free-run error on"
+            " the validation part; equation and tables are of this chain alone"
         )
     console.print("[bold]equation[/bold]  (most frequent structure, coefficients at their mode)")
     console.print(f"  {escape(model.format(4))}", soft_wrap=False)
@@ -125,38 +109,44 @@ def print_findings(console: Console, posterior: Posterior, facts: dict[str, Any]
         stated = ", ".join(f"{name} from {offset:.5g}" for name, offset in model.offsets.items())
         console.print(f"  [dim]in deviations: {escape(stated)}[/dim]")
     console.print()
-    _print_structures(console, facts)
-    _print_terms(console, facts)
+    _print_structures(console, posterior)
+    _print_terms(console, posterior)
     console.print(f"[bold]noise[/bold]      {_say_noise(posterior)}")
-    for part, scores in facts["scores"].items():
-        console.print(f"[bold]{part:11}[/bold]{_say_scores(scores)}")
-    if (known := posterior.white_box) is not None:
-        console.print(f"[bold]white box[/bold]  {escape(known.format(4))}  (fixed terms alone)")
-        for part, scores in facts["white_box"]["scores"].items():
-            console.print(f"           {part}: {_say_scores(scores)}")
-    for line in _say_chains(facts):
+    for part in assessment.parts:
+        console.print(f"[bold]{escape(part.name):11}[/bold]{_say_scores(part.scores)}")
+    if assessment.white_box is not None:
+        text = escape(assessment.white_box.format(4))
+        console.print(f"[bold]white box[/bold]  {text}  (fixed terms alone)")
+        for part in assessment.parts:
+            if part.white_box is not None:
+                console.print(f"           {escape(part.name)}: {_say_scores(part.white_box)}")
+    for line in [*_say_verdict(assessment), *_say_chains(assessment)]:
         console.print(line)
-    if ladders := facts["diagnostics"].get("ladder"):
+    if ladders := assessment.diagnostics.get("ladder"):
         unit = distance_unit(posterior) or f"by {posterior.objective.distance}"
         console.print(f"[bold]ladder[/bold]     {escape(ladder_line(ladders, unit))}")
-    for line in _say_effort(facts):
+    for line in _say_effort(assessment):
         console.print(line)
 
 
-def _print_structures(console: Console, facts: dict[str, Any]) -> None:
-    shown = facts["structures"][:1]
-    shown += [found for found in facts["structures"][1:] if found["mass"] >= _SMALLEST_MASS]
-    n_more = facts["n_structures"] - len(shown)
+def _print_structures(console: Console, posterior: Collection) -> None:
+    masses = posterior.structures["mass"].head(_MOST_STRUCTURES)
+    shown = [
+        (float(mass), [term_text(term) for term in posterior.structure(rank)])
+        for rank, mass in enumerate(masses)
+        if rank == 0 or mass >= _SMALLEST_MASS
+    ]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("mass", justify="right", no_wrap=True)
     table.add_column("terms", justify="right", no_wrap=True)
     table.add_column("structure", overflow="fold")
-    best = facts["structures"][0]["structure"]
-    for found in shown:
-        text = structure_difference(found["structure"], best)
-        table.add_row(f"{found['mass']:.3f}", str(len(found["structure"])), escape(text))
+    _, best = shown[0]
+    for mass, terms in shown:
+        text = structure_difference(terms, best)
+        table.add_row(f"{mass:.3f}", str(len(terms)), escape(text))
+    n_more = len(posterior.structures) - len(shown)
     if n_more > 0:
-        rest = 1.0 - math.fsum(found["mass"] for found in shown)
+        rest = 1.0 - math.fsum(mass for mass, _ in shown)
         table.add_row(f"{max(rest, 0.0):.3f}", "", f"[dim]{n_more} more[/dim]")
     console.print(table, soft_wrap=False)
 
@@ -176,16 +166,16 @@ def structure_difference(structure: list[str], best: list[str]) -> str:
     return "the first " + " and ".join(with_these + without)
 
 
-def _print_terms(console: Console, facts: dict[str, Any]) -> None:
-    shown = [term for term in facts["terms"] if term["inclusion"] >= _SMALLEST_INCLUSION]
-    shown = shown[:_MOST_TERMS]
+def _print_terms(console: Console, posterior: Collection) -> None:
+    terms = posterior.terms.to_dict("records")
+    shown = [term for term in terms if term["inclusion"] >= _SMALLEST_INCLUSION][:_MOST_TERMS]
     rows = []
     for term in shown:
         bar = "█" * round(_BAR * term["inclusion"]) if console.width >= _WIDE else ""
         share = f"{term['inclusion']:.3f} [cyan]{bar}[/cyan]".replace(" [cyan][/cyan]", "")
         numbers = rounded([term[name] for name in ("mean", "sd", "q025", "q975")], term["sd"])
         rows.append([escape(term["term"]), share, *numbers])
-    if rest := facts["terms"][len(shown) :]:
+    if rest := terms[len(shown) :]:
         share = f"[dim]≤ {rest[0]['inclusion']:.3f}[/dim]"
         rows.append([f"[dim]{len(rest)} more[/dim]", share, "", "", "", ""])
     names = ("term", "inclusion", "mean", "sd", "2.5 %", "97.5 %")
@@ -207,17 +197,23 @@ def _print_terms(console: Console, facts: dict[str, Any]) -> None:
     console.width = width
 
 
-def _say_scores(scores: dict[str, float | None]) -> str:
-    free, share = scores["free_run_rmse"], scores["free_run_nmse_percent_of_variance"]
-    if free is None:
-        text = "[red]free run diverges[/red]"
+def _say_scores(scores: Scores) -> str:
+    error, share, _ = scores.free_run
+    if error is None:
+        pieces = ["[red]free run diverges[/red]"]
     else:
-        text = f"free run RMSE {free:.4g} (NMSE {share:.3g} % of the variance)"
-    ahead = scores["one_step_rmse"]
-    return text if ahead is None else f"{text}, one step ahead RMSE {ahead:.4g}"
+        normalised = "" if share is None else f" (NMSE {share:.3g} % of the variance)"
+        pieces = [f"free run RMSE {error:.4g}{normalised}"]
+    if scores.one_step.rmse is not None:
+        pieces.append(f"one step ahead RMSE {scores.one_step.rmse:.4g}")
+    if scores.coverage is not None:
+        pieces.append(f"{percent(scores.coverage)} in the 95 % band")
+        if scores.diverged:
+            pieces.append(f"[red]{percent(scores.diverged)} of the draws diverge[/red]")
+    return ", ".join(pieces)
 
 
-def noise_in_words(posterior: Posterior) -> tuple[str, str]:
+def noise_in_words(posterior: Collection) -> tuple[str, str]:
     """The standard deviation of the noise, a dash where nothing is known, and how sure it is."""
     sd = posterior.draws.noise_sd
     if posterior.power == 0.0:
@@ -237,37 +233,43 @@ def noise_in_words(posterior: Posterior) -> tuple[str, str]:
     return mean, f"{whose}95 % in [{low}, {high}]"
 
 
-def _say_noise(posterior: Posterior) -> str:
+def _say_noise(posterior: Collection) -> str:
     value, note = noise_in_words(posterior)
     if value == _UNKNOWN:
         return f"not determined: {note}"
     return f"standard deviation {value}, {escape(note)}"
 
 
-_SHADE = {GOOD: "green", CAUTION: "yellow", POOR: "red"}
+def _say_verdict(assessment: Assessment[Any]) -> list[str]:
+    """The verdict with what speaks of the model; the reasons of the chains have their own lines."""
+    verdict = assessment.verdict
+    lines = [_shaded("verdict", verdict.level, verdict.summary)]
+    lines += [f"           · {escape(reason)}" for reason in verdict.on_model]
+    return [*lines, *(f"           → {escape(step)}" for step in verdict.next)]
 
 
-def _say_chains(facts: dict[str, Any]) -> list[str]:
-    found = facts["diagnostics"]
-    chains, verdict = found["chains"], found["verdict"]
-    shade = _SHADE[verdict["level"]]
-    acceptance = ", ".join(f"{chain['acceptance']:.1%}" for chain in chains)
-    lines = [f"[bold]chains[/bold]     [{shade}]{verdict['summary']}[/{shade}]"]
+def _say_chains(assessment: Assessment[Any]) -> list[str]:
+    diagnostics = assessment.diagnostics
+    verdict, power = diagnostics["verdict"], diagnostics["likelihood_power"]
+    acceptance = ", ".join(f"{chain['acceptance']:.1%}" for chain in diagnostics["chains"])
+    lines = [_shaded("chains", verdict["level"], verdict["summary"])]
     lines += [f"           · {escape(reason)}" for reason in verdict["reasons"]]
-    lines += [f"           → {escape(advice)}" for advice in verdict["advice"]]
     lines.append(f"           · structure moves accepted {acceptance}")
-    power = found["likelihood_power"]
-    if facts["settings"].get("is_power_estimated") or power != 1.0:
+    if assessment.posterior.settings.is_power_estimated or power != 1.0:
         why = "residuals look independent" if power == 1.0 else "autocorrelated samples count less"
         lines.append(f"[bold]likelihood[/bold] to the power {power:.3g} ({why})")
     return lines
 
 
-def _say_effort(facts: dict[str, Any]) -> list[str]:
-    timing = facts["timing"]
-    n_samples = sum(chain["n_samples"] for chain in facts["diagnostics"]["chains"])
+def _shaded(name: str, level: str, summary: str) -> str:
+    return f"[bold]{name:11}[/bold][{_SHADE[level]}]{escape(summary)}[/{_SHADE[level]}]"
+
+
+def _say_effort(assessment: Assessment[Any]) -> list[str]:
+    timing, n_rows = assessment.posterior.timing, assessment.posterior.n_rows
+    n_samples = sum(chain["n_samples"] for chain in assessment.diagnostics["chains"])
     return [
-        f"[bold]data[/bold]       {facts['n_rows']:,} samples fitted; the others seed the lags",
+        f"[bold]data[/bold]       {n_rows:,} samples fitted; the others seed the lags",
         f"[bold]time[/bold]       {timing['sampling_s']:.2f} s for {n_samples:,} samples"
         f" ({timing['total_s']:.2f} s in all)",
     ]

@@ -1,6 +1,6 @@
 """A tolerance ladder for people: what the page, its pictures and the terminal say of it alike.
 
-Receives a free-run `Posterior`; gives texts, and rows of a table.
+Receives a free-run posterior; gives texts, and rows of a table.
 """
 
 from __future__ import annotations
@@ -10,19 +10,20 @@ from typing import Any
 
 from adjoin.errors import AdjoinError
 from adjoin.inference.objective import Tempered
-from adjoin.posterior import Posterior
+from adjoin.results.collection import Collection
 from adjoin.text import counted, percent
 
 
-def ladders_of(posterior: Posterior) -> list[dict[str, Any]]:
+def ladders_of(posterior: Collection) -> list[dict[str, Any]]:
     """What the ladder of every chain did, as `Posterior.diagnostics` has it."""
     if posterior.objective.ladder is not Tempered.TOLERANCE:
         raise AdjoinError("only a run with objective='abc' has a tolerance ladder")
-    found: list[dict[str, Any]] = posterior.diagnostics["ladder"]
-    return found
+    traces = dict(zip(posterior.chain_numbers, posterior.traces, strict=True))
+    ladders: list[dict[str, Any]] = posterior.run.engine.diagnostics(traces)["ladder"]
+    return ladders
 
 
-def distance_unit(posterior: Posterior) -> str:
+def distance_unit(posterior: Collection) -> str:
     """What distances and tolerances are measured in; nothing if the distance is the user's own."""
     return "% of variance" if posterior.objective.is_squared else ""
 

@@ -30,7 +30,6 @@ from adjoin.report.ladder_words import (
     distance_unit,
     ladder_reasons,
     ladder_rows,
-    ladders_of,
 )
 from adjoin.report.mathml import equation_mathml, offsets_mathml, term_mathml
 from adjoin.report.pictures import Picture, draw_both, without_collecting
@@ -52,7 +51,9 @@ from adjoin.report.plots_structure import (
 )
 from adjoin.report.style import NARROW, new_figure
 from adjoin.report.svg import to_svg
-from adjoin.results.assessment import DRAWS, Assessment, Part, assess, stretches
+from adjoin.results.assessment import Assessment, assess, stretches
+from adjoin.results.diagnose import TERM
+from adjoin.results.scoring import Part
 from adjoin.text import percent, rounded
 from adjoin.version import __version__
 
@@ -69,7 +70,7 @@ def write_report(
     path: str | os.PathLike[str],
     test: Dataset | None = None,
     title: str = "",
-    draws: int = DRAWS,
+    draws: int | None = None,
     source: str = "",
 ) -> None:
     """Write the page of a posterior, whole or not at all.
@@ -83,15 +84,15 @@ def write_report(
         Data to score on that neither fitting nor selecting has seen.
     title : str
         At its head; default: what the data are called.
-    draws : int
-        How many models are run for the bands.
+    draws : int, optional
+        How many models are run for the bands. Default: 200, fewer of very long records.
     source : str
         Where the run is kept, if it is, for the lines that make it again.
     """
     write_whole(path, make_page(assess(posterior, test, draws), title, source))
 
 
-def make_page(found: Assessment, title: str = "", source: str = "") -> str:
+def make_page(found: Assessment[Posterior], title: str = "", source: str = "") -> str:
     """The whole page.
 
     Parameters
@@ -102,7 +103,7 @@ def make_page(found: Assessment, title: str = "", source: str = "") -> str:
     source : str
         Where the run is kept, if it is, for the lines that make it again.
     """
-    posterior, every = found.posterior, found.every
+    posterior, every = found.posterior, found.all_chains
     model, label = posterior.map_model, every.data.label
     names = every.data.names
     template = _environment().get_template("page.html.jinja")
@@ -120,9 +121,9 @@ def make_page(found: Assessment, title: str = "", source: str = "") -> str:
         structures=_structures(found),
         terms=_terms(found),
         noise=noise_in_words(posterior),
-        ladder=_ladder(every),
-        diagnostics=every.diagnostics,
-        convergence=_worst_first(every.diagnostics["convergence"]),
+        ladder=_ladder(found),
+        diagnostics=found.diagnostics,
+        convergence=_worst_first(found.diagnostics["convergence"]),
         pictures=_drawn(found),
         data=[_describe(part.name, part.data) for part in found.parts],
         settings=_flat(every.settings),
@@ -154,7 +155,7 @@ def _number(value: float | None, digits: int = 4) -> str:
     return f"{value:,.{digits}g}".replace("-", "−")
 
 
-def _structures(found: Assessment) -> list[dict[str, Any]]:
+def _structures(found: Assessment[Posterior]) -> list[dict[str, Any]]:
     posterior = found.posterior
     frame = posterior.structures.head(_MOST_STRUCTURES)
     best = [term_text(term) for term in posterior.structure(0)]
@@ -167,7 +168,7 @@ def _structures(found: Assessment) -> list[dict[str, Any]]:
     return rows
 
 
-def _terms(found: Assessment) -> list[dict[str, Any]]:
+def _terms(found: Assessment[Posterior]) -> list[dict[str, Any]]:
     posterior = found.posterior
     frame = posterior.terms[posterior.terms["inclusion"] >= _SMALLEST_INCLUSION]
     spelled = {term_text(posterior.encoding.term(key)): key for key in posterior.term_keys}
@@ -187,16 +188,17 @@ def _terms(found: Assessment) -> list[dict[str, Any]]:
     return rows
 
 
-def _ladder(every: Posterior) -> dict[str, Any] | None:
+def _ladder(found: Assessment[Posterior]) -> dict[str, Any] | None:
     """What the page says of the tolerance ladders; nothing of a one-step run."""
-    if every.objective.ladder is not Tempered.TOLERANCE:
+    objective = found.all_chains.objective
+    if objective.ladder is not Tempered.TOLERANCE:
         return None
-    ladders = ladders_of(every)
+    ladders = found.diagnostics["ladder"]
     rows = ladder_rows(ladders)
     return {
         "rows": rows,
         "reasons": ladder_reasons(rows),
-        "is_squared": every.objective.is_squared,
+        "is_squared": objective.is_squared,
         "is_guided": any(row["guided"] is not None for row in rows),
         "n_stages": len(ladders[0]["stages"]) - 1,
     }
@@ -248,9 +250,9 @@ def _flat(settings: Any, prefix: str = "") -> list[tuple[str, str]]:
     return rows
 
 
-def _python(found: Assessment, source: str) -> str:
+def _python(found: Assessment[Posterior], source: str) -> str:
     """The lines that make the run again, bit for bit, from its file."""
-    call = found.every.settings.call
+    call = found.all_chains.settings.call
     lines = [
         "import adjoin",
         "",
@@ -264,20 +266,20 @@ def _python(found: Assessment, source: str) -> str:
 
 def _worst_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What every run has first; then the terms, those that the chains disagree on most first."""
-    common = [row for row in rows if not row["quantity"].endswith(" is in")]
-    terms = [row for row in rows if row["quantity"].endswith(" is in")]
+    common = [row for row in rows if row["kind"] != TERM]
+    terms = [row for row in rows if row["kind"] == TERM]
     return common + sorted(terms, key=lambda row: -(row["rhat"] or 0.0))
 
 
-def _drawn(found: Assessment) -> dict[str, Any]:
+def _drawn(found: Assessment[Posterior]) -> dict[str, Any]:
     """All pictures by name."""
     with without_collecting():
         return dict(_pictures(found))
 
 
-def _pictures(found: Assessment) -> Iterator[tuple[str, Any]]:
+def _pictures(found: Assessment[Posterior]) -> Iterator[tuple[str, Any]]:
     """Every picture by name, as markup; lists where there are several of a kind."""
-    posterior, every = found.posterior, found.every
+    posterior, every = found.posterior, found.all_chains
     yield (
         "structures",
         draw_both("structures", "Masses of structures", _of(plot_structures, posterior)),
@@ -362,7 +364,7 @@ def _responses(part: Part) -> Iterator[dict[str, Any]]:
         }
 
 
-def _tests(found: Assessment) -> Picture:
+def _tests(found: Assessment[Posterior]) -> Picture:
     def draw(width: float) -> Figure:
         tests = found.residual_tests
         n_columns = 1 if width <= NARROW else 2
@@ -378,7 +380,7 @@ def _tests(found: Assessment) -> Picture:
     return draw
 
 
-def _trees(found: Assessment) -> Markup | str:
+def _trees(found: Assessment[Posterior]) -> Markup | str:
     """The derivation of the equation, where it is small enough to look at."""
     structure = found.posterior.structure(0)
     if not 0 < len(structure) <= _MOST_TREE_TERMS:

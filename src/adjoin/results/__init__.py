@@ -1,6 +1,8 @@
 """What chains left behind, made into answers.
 
-``draws`` are the recorded samples of all chains end to end; ``mode`` is one structure with its best
-coefficients, ``prediction`` many models run with noise. ``diagnose`` says whether the chains agree,
-``residual_tests`` whether something is left, and ``assessment`` puts all of it together once.
+``run`` is what the chains of a run have in common, ``draws`` their recorded samples end to end,
+``sample`` what is counted over them, ``collection`` the models made of them, ``prediction`` many
+models run with noise. ``diagnose`` says whether the chains agree, ``residual_tests`` whether
+something is left, ``scoring`` how far predictions are from what was measured. ``assessment`` puts
+all of it together once, with ``answers`` and ``advice``; ``trial`` is a run on new data.
 """

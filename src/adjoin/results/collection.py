@@ -6,7 +6,7 @@ goes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -28,7 +28,9 @@ from adjoin.results.prediction import (
     free_run_error,
     measured_pair,
     predict_records,
+    require_more,
     require_room,
+    run_error,
     run_records,
 )
 from adjoin.results.residual_tests import MAX_LAG, ResidualTest, residual_tests
@@ -86,14 +88,39 @@ class Collection(Sample):
 
     @cached_property
     def _residuals(self) -> list[Float1D]:
-        model, n_seed = self.map_model, self.max_lag
-        inputs, outputs = self.data.inputs, self.data.outputs
-        if self.objective.residual is Residual.FREE_RUN:
-            found = model.free_response(inputs, [y[:n_seed] for y in outputs])
-        else:
-            found = model.predicted_response(inputs, outputs)
-        pairs = zip(outputs, found.series, strict=True)
-        return [y[n_seed:] - series[n_seed:] for y, series in pairs]
+        is_free_run = self.objective.residual is Residual.FREE_RUN
+        series = self.free_run(self.data) if is_free_run else self.one_step(self.data)
+        n_seed, pairs = self.max_lag, zip(self.data.outputs, series, strict=True)
+        return [measured[n_seed:] - predicted[n_seed:] for measured, predicted in pairs]
+
+    def free_run(self, data: Dataset) -> list[Float1D]:
+        """The MAP model's free run on a data set of these signals, one series per record.
+
+        The first `max_lag` measured samples of each record seed it. Worked out once per data set,
+        as chain selection, residuals, scores and pictures ask for it.
+        """
+        if data not in self._free_runs:
+            require_more(data.outputs, self.max_lag, "score")
+            seeds = [record[: self.max_lag] for record in data.outputs]
+            self._free_runs[data] = self.map_model.free_response(data.inputs, seeds).series
+        return self._free_runs[data]
+
+    def one_step(self, data: Dataset) -> list[Float1D]:
+        """As `free_run`, but predicted one step ahead of what was measured."""
+        if data not in self._one_steps:
+            response = self.map_model.predicted_response(data.inputs, data.outputs)
+            self._one_steps[data] = response.series
+        return self._one_steps[data]
+
+    @cached_property
+    def _free_runs(self) -> dict[Dataset, list[Float1D]]:
+        """Those that were asked for."""
+        return {}
+
+    @cached_property
+    def _one_steps(self) -> dict[Dataset, list[Float1D]]:
+        """Those that were asked for."""
+        return {}
 
     def residual_tests(self, max_lag: int = MAX_LAG) -> list[ResidualTest]:
         """Whether the residuals of the MAP model still hold something; all lags to 25."""
@@ -141,8 +168,8 @@ class Collection(Sample):
         if y_init is not None:
             name = self.data.names.output
             seeds, _ = as_series(y_init, name, "initial output y_init", may_be_empty=True)
-        found = self.simulate_records(inputs, seeds, draws, seed, quantiles, n_jobs)
-        return found if several else found.lone
+        prediction = self.simulate_records(inputs, seeds, draws, seed, quantiles, n_jobs)
+        return prediction if several else prediction.lone
 
     def simulate_records(
         self,
@@ -177,11 +204,26 @@ class Collection(Sample):
         of each record are copied through.
         """
         inputs, outputs, several = measured_pair(self.data.names, u, y)
+        prediction = self.predict_records(
+            inputs, outputs, steps_ahead, draws, seed, quantiles, n_jobs
+        )
+        return prediction if several else prediction.lone
+
+    def predict_records(
+        self,
+        inputs: Sequence[Float2D],
+        outputs: Sequence[Float1D],
+        steps_ahead: int = 1,
+        draws: int = 100,
+        seed: int | None = 0,
+        quantiles: Sequence[float] = BANDS,
+        n_jobs: int | None = None,
+    ) -> Prediction:
+        """As `predict`, of arrays that are known to be good: one of each per record."""
         models, noise_seed = self._drawn(draws, seed, sum(map(len, outputs)))
-        found = predict_records(
+        return predict_records(
             models, inputs, outputs, steps_ahead, self.max_lag, noise_seed, quantiles, n_jobs
         )
-        return found if several else found.lone
 
     def _drawn(
         self, draws: int, seed: int | None, n_samples: int
@@ -220,7 +262,10 @@ class Collection(Sample):
         of the smallest error, the one that is surest of its structure is taken. Use validation
         data, never the test set.
         """
-        errors = self.validation_errors(u, y)
+        return self._best_chain(self.validation_errors(u, y))
+
+    def _best_chain(self, errors: Mapping[int, float]) -> Self:
+        """Of chains with these errors by number, the one to take."""
         least = min(errors.values())
         chains = [self.chain(n) for n, error in errors.items() if error <= _TIE * least]
         return max(chains, key=lambda chain: float(chain.structures["mass"].iloc[0]))
@@ -228,10 +273,24 @@ class Collection(Sample):
     @cached_property
     def selected(self) -> Self:
         """The chain that the held-out data select; this posterior where there are none."""
-        if self.held_out is None or self.n_chains == 1:
+        held_out = self.held_out
+        if held_out is None or self.n_chains == 1:
             return self
-        return self.select_chain(self.held_out)
+        self.require_signals(held_out, "validation")
+        runs = {number: self.chain(number).free_run(held_out) for number in self.chain_numbers}
+        return self._best_chain(
+            {n: run_error(held_out.outputs, run, self.max_lag) for n, run in runs.items()}
+        )
 
     def with_held_out(self, data: Dataset) -> Self:
         """The same posterior with data that were kept back: a report selects a chain by them."""
         return replace(self, run=replace(self.run, held_out=data))
+
+    def require_signals(self, data: Dataset, what: str) -> None:
+        """Refuse data of other signals, and records too short to be scored."""
+        given, expected = (", ".join(d.names.ordered[:-1]) for d in (data, self.data))
+        if given != expected:
+            raise AdjoinError(
+                f"the {what} data have the signals {given}, but the run is of {expected}"
+            )
+        data.require_window(self.max_lag)

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from adjoin.arrays import Float2D
+from adjoin.grammar import Structure, Term
+from adjoin.grammar.equation import term_text
 from adjoin.inference.moves import Moves
-from adjoin.levels import CAUTION, GOOD, POOR, Finding
+from adjoin.levels import CAUTION, GOOD, POOR, Finding, worst
 from adjoin.results.collection import Collection
 
 _LIMIT, _FAR = 1.01, 1.1  # R-hat: Vehtari et al. (2021) ask for 1.01; beyond 1.1 chains differ
@@ -29,14 +32,27 @@ _OFTEN = 0.01  # of all samples: a proposal refused now and then is what refusin
 _CLEAR = 0.05  # mass: no structure above means that none stands out
 
 
+class Quantity(NamedTuple):
+    """Something that every draw has, so that chains can be compared by it."""
+
+    kind: str
+    words: str
+    value: np.ndarray
+
+
+SIZE, LOG_POSTERIOR, NOISE, DISTANCE = "size", "log_posterior", "noise", "distance"
+COEFFICIENT, STRUCTURE, TERM = "coefficient", "structure", "term"
+"""Kinds of quantities; there is one of each, but for terms."""
+
+
 def diagnose(posterior: Collection) -> dict[str, Any]:
     """Acceptance by move, each chain's own answer, convergence, trouble met, and a verdict."""
     moves = np.sum([trace.move for trace in posterior.traces], axis=0)
     trouble = np.sum([trace.trouble for trace in posterior.traces], axis=0)
-    chains = [_chain_summary(posterior, i) for i in range(posterior.n_chains)]
-    found: dict[str, Any] = {
-        "chains": chains,
-        "chains_agree_on_mode": len({chain["mode"] for chain in chains}) == 1,
+    best = _best_of_chains(posterior)
+    facts: dict[str, Any] = {
+        "chains": [_chain_summary(posterior, i, rank) for i, rank in enumerate(best)],
+        "chains_agree_on_mode": len(set(best)) == 1,
         "acceptance": {
             name: float(row[2] / row[0]) if row[0] else None
             for name, row in zip(Moves().probabilities, moves, strict=True)
@@ -48,24 +64,27 @@ def diagnose(posterior: Collection) -> dict[str, Any]:
         "proposals_beyond_largest_structure": int(trouble[2]),
     }
     numbered = dict(zip(posterior.chain_numbers, posterior.traces, strict=True))
-    found |= posterior.run.engine.diagnostics(numbered)
-    found["verdict"] = _verdict(posterior, found)
-    return found
+    facts |= posterior.run.engine.diagnostics(numbered)
+    facts["verdict"] = _verdict(posterior, facts)
+    return facts
 
 
-def _chain_summary(posterior: Collection, i: int) -> dict[str, Any]:
+def _best_of_chains(posterior: Collection) -> list[int]:
+    """The rank in `structures` of each chain's most frequent structure."""
+    return [int(posterior.structures[f"chain_{n}"].argmax()) for n in posterior.chain_numbers]
+
+
+def _chain_summary(posterior: Collection, i: int, best: int) -> dict[str, Any]:
     draws, trace, number = posterior.draws, posterior.traces[i], posterior.chain_numbers[i]
-    masses = posterior.structures[f"chain_{number}"]
-    best = int(masses.argmax())
-    is_own = draws.chain == number
+    is_of_chain = draws.chain == number
     move = trace.move[1:]
     return {
         "chain": number,
         "n_samples": trace.n_samples,
-        "mode": str(posterior.structures["structure"].iloc[best]),
-        "mode_mass": float(masses.iloc[best]),
-        "n_terms_median": float(np.median(draws.size[is_own])),
-        "noise_mean": float(draws.noise_sd[is_own].mean()),
+        "mode": str(posterior.structure(best)),
+        "mode_mass": float(posterior.structures[f"chain_{number}"].iloc[best]),
+        "n_terms_median": float(np.median(draws.size[is_of_chain])),
+        "noise_mean": float(draws.noise_sd[is_of_chain].mean()),
         "acceptance": float(move[:, 2].sum() / max(int(move[:, 0].sum()), 1)),
     }
 
@@ -73,29 +92,40 @@ def _chain_summary(posterior: Collection, i: int) -> dict[str, Any]:
 def convergence(posterior: Collection) -> list[dict[str, Any]]:
     """Rank-normalised R-hat and bulk and tail effective sample size, of ArviZ.
 
-    One row per quantity: `quantity`, `rhat`, `ess_bulk`, `ess_tail`; None where it does not vary or
-    where there are too few chains or draws to say.
+    One row per quantity: `quantity` in words, its `kind`, `rhat`, `ess_bulk`, `ess_tail`; None
+    where it does not vary or where there are too few chains or draws to say.
     """
-    draws = posterior.draws
-    rows = {
-        "number of terms": draws.size,
-        "log posterior": posterior.log_posterior,
-    }
-    if posterior.objective.has_likelihood:
-        rows["noise standard deviation"] = draws.noise_sd
-    else:
-        rows["distance"] = posterior.distance
-    if np.ptp(draws.coefficient):
-        rows["coefficient standard deviation"] = np.sqrt(draws.coefficient)
-    rows["best structure is there"] = draws.structure == posterior.number_of(0)
-    inclusion = posterior.terms.set_index("term")["inclusion"]
-    is_open = (inclusion >= _RARE) & (inclusion < 1.0)
-    # The least settled first, since only so many are looked at.
-    for term in (inclusion[is_open] - 0.5).abs().sort_values(kind="stable").index[:_MOST_TERMS]:
-        rows[f"{term} is in"] = posterior.includes(term)
+    ends = posterior.draws.ends
     return [
-        {"quantity": name, **_statistics(values[draws.ends].astype(float))}
-        for name, values in rows.items()
+        {"quantity": words, "kind": kind, **_statistics(value[ends].astype(float))}
+        for kind, words, value in _quantities(posterior)
+    ]
+
+
+def _quantities(posterior: Collection) -> Iterator[Quantity]:
+    draws = posterior.draws
+    yield Quantity(SIZE, "number of terms", draws.size)
+    yield Quantity(LOG_POSTERIOR, "log posterior", posterior.log_posterior)
+    if posterior.objective.has_likelihood:
+        yield Quantity(NOISE, "noise standard deviation", draws.noise_sd)
+    else:
+        yield Quantity(DISTANCE, "distance", posterior.distance)
+    if np.ptp(draws.coefficient):
+        spread = np.sqrt(draws.coefficient)
+        yield Quantity(COEFFICIENT, "coefficient standard deviation", spread)
+    is_best = draws.structure == posterior.number_of(0)
+    yield Quantity(STRUCTURE, "best structure is there", is_best)
+    for term in _open_terms(posterior):
+        yield Quantity(TERM, f"{term_text(term)} is in", posterior.includes(term))
+
+
+def _open_terms(posterior: Collection) -> list[Term]:
+    """Terms that are neither rare nor always in; the least settled, since so many are followed."""
+    share = posterior.inclusion
+    is_open = (share >= _RARE) & (share < 1.0)
+    order = np.lexsort((-share, np.abs(share - 0.5)))
+    return [
+        posterior.encoding.term(posterior.term_keys[i]) for i in order[is_open[order]][:_MOST_TERMS]
     ]
 
 
@@ -106,21 +136,20 @@ def _statistics(values: Float2D) -> dict[str, float | None]:
         return {"rhat": None, "ess_bulk": None, "ess_tail": None}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a chain that stands still: 0/0, None
-        found = {
+        statistics = {
             "rhat": array_stats.rhat(values),
             "ess_bulk": array_stats.ess(values),
             "ess_tail": array_stats.ess(values, method="tail", prob=_TAIL),
         }
-    return {k: float(value) if math.isfinite(value) else None for k, value in found.items()}
+    return {k: float(value) if math.isfinite(value) else None for k, value in statistics.items()}
 
 
-def _verdict(posterior: Collection, found: dict[str, Any]) -> dict[str, Any]:
+def _verdict(posterior: Collection, facts: dict[str, Any]) -> dict[str, Any]:
     """A level, a sentence, the reasons for it, and what to do about them."""
-    findings = [_on_structure(posterior, found), *_on_mixing(posterior, found)]
-    findings += _on_trouble(posterior, found)
-    findings += posterior.run.engine.findings(found)
-    levels = [level for level, _, _ in findings]
-    level = next(grade for grade in (POOR, CAUTION, GOOD) if grade in levels)
+    findings = [_on_structure(posterior, facts), *_on_mixing(posterior, facts)]
+    findings += _on_trouble(posterior, facts)
+    findings += posterior.run.engine.findings(facts)
+    level = worst(level for level, _, _ in findings)
     summary = {
         GOOD: "the chains agree; masses and intervals can be relied on",
         CAUTION: "usable with care",
@@ -144,21 +173,20 @@ _LESS = "lower max_lag or max_degree"
 _SELECT = ", or let validation data choose a chain"
 
 
-def _on_structure(posterior: Collection, found: dict[str, Any]) -> Finding:
+def _on_structure(posterior: Collection, facts: dict[str, Any]) -> Finding:
     """Whether the chains found the same structure."""
-    modes = [chain["mode"] for chain in found["chains"]]
-    masses = [chain["mode_mass"] for chain in found["chains"]]
+    masses = [chain["mode_mass"] for chain in facts["chains"]]
     largest = float(posterior.structures["mass"].iloc[0])
-    if len(modes) == 1:
+    if len(masses) == 1:
         return (
             CAUTION,
             f"there is one chain only, and nothing to compare it with (its best structure has mass"
             f" {masses[0]:.2f})",
             "run several chains",
         )
-    if len(set(modes)) == 1:
+    if facts["chains_agree_on_mode"]:
         low, high = f"{min(masses):.2f}", f"{max(masses):.2f}"
-        whose = "both" if len(modes) == 2 else f"all {len(modes)}"
+        whose = "both" if len(masses) == 2 else f"all {len(masses)}"
         span = low if low == high else f"{low} to {high}"
         return GOOD, f"{whose} chains agree on the structure, with mass {span}", ""
     if largest < _CLEAR:
@@ -168,65 +196,68 @@ def _on_structure(posterior: Collection, found: dict[str, Any]) -> Finding:
             f" {largest:.3f}; terms and predictions say more than one equation does",
             "",
         )
-    best = max(modes, key=modes.count)
-    share = f"{modes.count(best)} of {len(modes)}" if modes.count(best) > 1 else "no two"
+    return _on_disagreement(posterior, facts)
+
+
+def _on_disagreement(posterior: Collection, facts: dict[str, Any]) -> Finding:
+    """What chains have that are of different opinions."""
+    ranks = _best_of_chains(posterior)
+    commonest = max(ranks, key=ranks.count)
+    n_agreed, best = ranks.count(commonest), posterior.structure(commonest)
     others = [
-        f"chain {chain['chain']} {_difference(chain['mode'], best)}"
-        for chain in found["chains"]
-        if chain["mode"] != best
+        f"chain {number} {_difference(posterior.structure(rank), best)}"
+        for number, rank in zip(posterior.chain_numbers, ranks, strict=True)
+        if rank != commonest
     ]
     shown = "; ".join(others[:_FEW_SHOWN])
-    reason = f"the chains disagree on the structure: {share} have '{_shortened(best)}'; {shown}"
-    if share == "no two":
-        reason = (
-            f"the chains disagree on the structure: each has its own; against chain"
-            f" {found['chains'][modes.index(best)]['chain']}, {shown}"
-        )
-    row = next(r for r in found["convergence"] if r["quantity"] == "best structure is there")
-    is_mixed = row["rhat"] is not None and row["rhat"] <= _LIMIT
-    if is_mixed:  # several structures of like mass, which every chain visits alike
+    reason = "the chains disagree on the structure: "
+    if n_agreed > 1:
+        reason += f"{n_agreed} of {len(ranks)} have '{_shortened(best)}'; {shown}"
+    else:
+        first = posterior.chain_numbers[ranks.index(commonest)]
+        reason += f"each has its own; against chain {first}, {shown}"
+    row = next(row for row in facts["convergence"] if row["kind"] == STRUCTURE)
+    if row["rhat"] is not None and row["rhat"] <= _LIMIT:
+        # several structures of like mass, which every chain visits alike
         return CAUTION, f"{reason}; but all visit them alike: the data leave it open", ""
-    level = POOR if 2 * modes.count(best) <= len(modes) else CAUTION
+    level = POOR if 2 * n_agreed <= len(ranks) else CAUTION
     way_out = "" if posterior.held_out is not None else _SELECT
     return level, reason, f"{_MORE}; {_LESS}{way_out}"
 
 
-def _terms(structure: str) -> list[str]:
-    return [] if structure == "0" else structure.split(" + ")
+def _shortened(structure: Structure) -> str:
+    if len(structure) <= 5:
+        return str(structure)
+    texts = [term_text(term) for term in structure]
+    return " + ".join([*texts[:4], f"… ({len(texts)} terms)"])
 
 
-def _shortened(structure: str) -> str:
-    terms = _terms(structure)
-    return structure if len(terms) <= 5 else " + ".join([*terms[:4], f"… ({len(terms)} terms)"])
-
-
-def _difference(structure: str, best: str) -> str:
+def _difference(structure: Structure, other: Structure) -> str:
     """What a structure has and lacks beside another."""
-    own, other = _terms(structure), _terms(best)
-    added = [term for term in own if term not in other]
-    dropped = [term for term in other if term not in own]
+    added = [term_text(term) for term in structure if term not in other.terms]
+    dropped = [term_text(term) for term in other if term not in structure.terms]
     parts = []
-    for verb, terms in (("adds", added), ("lacks", dropped)):
-        if len(terms) > _FEW_SHOWN:
-            parts.append(f"{verb} {len(terms)} terms")
-        elif terms:
-            parts.append(f"{verb} {', '.join(terms)}")
+    for verb, texts in (("adds", added), ("lacks", dropped)):
+        if len(texts) > _FEW_SHOWN:
+            parts.append(f"{verb} {len(texts)} terms")
+        elif texts:
+            parts.append(f"{verb} {', '.join(texts)}")
     return " and ".join(parts)
 
 
-def _on_mixing(posterior: Collection, found: dict[str, Any]) -> list[Finding]:
+def _on_mixing(posterior: Collection, facts: dict[str, Any]) -> list[Finding]:
     """Whether R-hat and the effective sample sizes are what they should be."""
-    known = [row for row in found["convergence"] if row["rhat"] is not None]
+    known = [row for row in facts["convergence"] if row["rhat"] is not None]
     findings: list[Finding] = []
     if known:
-        worst = max(known, key=lambda row: row["rhat"])
+        largest = max(known, key=lambda row: row["rhat"])
         n_above = sum(row["rhat"] > _LIMIT for row in known)
-        size = f"{worst['rhat']:.3f}" if worst["rhat"] < 100 else "over 100"
+        size = f"{largest['rhat']:.3f}" if largest["rhat"] < 100 else "over 100"
         if n_above:
-            level = POOR if worst["rhat"] > _FAR else CAUTION
+            level = POOR if largest["rhat"] > _FAR else CAUTION
             reason = (
                 f"R-hat is above {_LIMIT} for {n_above} of {len(known)} quantities, worst {size}"
-                f" for '{worst['quantity']}': the chains have not forgotten where they began"
+                f" for '{largest['quantity']}': the chains have not forgotten where they began"
             )
             findings.append((level, reason, _MORE))
         else:
@@ -235,30 +266,32 @@ def _on_mixing(posterior: Collection, found: dict[str, Any]) -> list[Finding]:
         reason = "the draws are too few or too alike to tell whether the chains have converged"
         findings.append((CAUTION, reason, _MORE))
     needed = _ENOUGH * posterior.n_chains
-    sized = [row for row in found["convergence"] if row["ess_bulk"] is not None]
+    sized = [row for row in facts["convergence"] if row["ess_bulk"] is not None]
     if sized:
-        worst = min(sized, key=lambda row: row["ess_bulk"])
-        size = worst["ess_bulk"]
-        reason = f"the smallest effective sample size is {size:,.0f}, of '{worst['quantity']}'"
-        if size < needed:
-            times = math.ceil(needed / max(size, 1.0))
+        least = min(sized, key=lambda row: row["ess_bulk"])
+        n_effective = least["ess_bulk"]
+        reason = (
+            f"the smallest effective sample size is {n_effective:,.0f}, of '{least['quantity']}'"
+        )
+        if n_effective < needed:
+            times = math.ceil(needed / max(n_effective, 1.0))
             advice = f"{_MORE}, about {times} times as many" if times <= 50 else _MORE
-            level = POOR if size < _FEW * posterior.n_chains else CAUTION
+            level = POOR if n_effective < _FEW * posterior.n_chains else CAUTION
             findings.append((level, f"{reason}; {needed} are wanted", advice))
         else:
             findings.append((GOOD, reason, ""))
     return findings
 
 
-def _on_trouble(posterior: Collection, found: dict[str, Any]) -> list[Finding]:
+def _on_trouble(posterior: Collection, facts: dict[str, Any]) -> list[Finding]:
     """What went wrong on the way."""
     findings: list[Finding] = []
     if posterior.power == 0.0:
         findings.append((CAUTION, "the likelihood is off: this is the prior, not an answer", ""))
     if not posterior.settings.is_complete:
         findings.append((CAUTION, "the run was stopped before its end", ""))
-    refused = found["singular_proposals"] + found["singular_noise_draws"]
-    if refused > _OFTEN * sum(chain["n_samples"] for chain in found["chains"]):
+    refused = facts["singular_proposals"] + facts["singular_noise_draws"]
+    if refused > _OFTEN * sum(chain["n_samples"] for chain in facts["chains"]):
         findings.append(
             (
                 CAUTION,
@@ -268,11 +301,11 @@ def _on_trouble(posterior: Collection, found: dict[str, Any]) -> list[Finding]:
                 " of magnitude",
             )
         )
-    if found["proposals_beyond_largest_structure"]:
+    if facts["proposals_beyond_largest_structure"]:
         findings.append(
             (
                 CAUTION,
-                f"{found['proposals_beyond_largest_structure']:,} proposals were turned away at the"
+                f"{facts['proposals_beyond_largest_structure']:,} proposals were turned away at the"
                 " largest structure",
                 "expect fewer terms, or raise the noise prior's scale",
             )

@@ -91,5 +91,5 @@ def log_density(
 
 def _log_inverse_gamma(value: Float1D, shape: float, scale: float) -> Float1D:
     r"""Log density of IG(α, β) up to its constant: :math:`-(α + 1) \log x - β/x`."""
-    found: Float1D = -(shape + 1.0) * np.log(value) - scale / value
-    return found
+    density: Float1D = -(shape + 1.0) * np.log(value) - scale / value
+    return density

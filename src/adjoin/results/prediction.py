@@ -76,19 +76,30 @@ class Prediction:
             known = ", ".join(f"{q:g}" for q in self.bands)
             raise AdjoinError(f"there is no band {missing[0]:g}; there are {known}")
         measured, _ = as_series(y, "y")
-        several = isinstance(self.mean, list)
-        lower, upper = (self.bands[q] if several else [self.bands[q]] for q in (low, high))
-        lengths = [len(series) for series in lower]
+        lengths = [len(series) for series in self._records(low)]
         if [len(series) for series in measured] != lengths:
             raise AdjoinError(
                 f"the prediction has {lengths} samples, but the measured output has"
                 f" {[len(series) for series in measured]}"
             )
+        return self.coverage_of(measured, low, high)
+
+    def coverage_of(
+        self, measured: Sequence[Float1D], low: float = 0.025, high: float = 0.975
+    ) -> float:
+        """As `coverage`, of arrays that are known to be good: one per record."""
         inside = [
-            ((a <= x) & (x <= b))[n:]
-            for a, x, b, n in zip(lower, measured, upper, self.n_seed, strict=True)
+            ((lower <= y) & (y <= upper))[n:]
+            for lower, y, upper, n in zip(
+                self._records(low), measured, self._records(high), self.n_seed, strict=True
+            )
         ]
         return float(np.concatenate(inside).mean())
+
+    def _records(self, quantile: float) -> list[Float1D]:
+        """A band as a list, also where there is one record only."""
+        band = self.bands[quantile]
+        return band if isinstance(band, list) else [band]
 
 
 def propagate(
@@ -123,8 +134,8 @@ def propagate(
     if y_init is not None:
         name = models[0].names.output
         seeds, _ = as_series(y_init, name, "initial output y_init", may_be_empty=True)
-    found = run_records(models, inputs, seeds, seed, quantiles, n_jobs, is_fed_back)
-    return found if several else found.lone
+    prediction = run_records(models, inputs, seeds, seed, quantiles, n_jobs, is_fed_back)
+    return prediction if several else prediction.lone
 
 
 def run_records(
@@ -140,10 +151,10 @@ def run_records(
     _check(models, quantiles, n_jobs)
 
     def run(model: Model, noise: list[Float1D]) -> list[Float1D]:
-        found = model.free_response(inputs, seeds, noise if is_fed_back else None).series
+        runs = model.free_response(inputs, seeds, noise if is_fed_back else None).series
         if is_fed_back:
-            return found
-        return [series + error for series, error in zip(found, noise, strict=True)]
+            return runs
+        return [series + error for series, error in zip(runs, noise, strict=True)]
 
     blocks = _run_all(models, run, [len(record) for record in inputs], seed, n_jobs)
     return _summarise(blocks, seeds or [np.empty(0)] * len(inputs), quantiles)
@@ -213,8 +224,8 @@ def _run_all(
 
     def work(i: int) -> None:
         rng, scale = np.random.Generator(np.random.PCG64(children[i])), models[i].noise_sd or 0.0
-        found = run(models[i], [scale * rng.standard_normal(n) for n in lengths])
-        for block, series in zip(blocks, found, strict=True):
+        runs = run(models[i], [scale * rng.standard_normal(n) for n in lengths])
+        for block, series in zip(blocks, runs, strict=True):
             block[i] = series
 
     work(0)  # compiles, if need be, before there are threads; and checks the arguments
@@ -230,15 +241,15 @@ def _summarise(
 ) -> Prediction:
     """Mean, spread and bands over the draws; what was `given` is copied to the last bit."""
     is_lost = np.array([np.isnan(block).any(axis=1) for block in blocks]).any(axis=0)
-    found = [_statistics(block, quantiles) for block in blocks]
-    for rows, samples in zip(found, given, strict=True):
+    statistics = [_statistics(block, quantiles) for block in blocks]
+    for rows, samples in zip(statistics, given, strict=True):
         rows[:, : len(samples)] = samples
         rows[1, : len(samples)] = 0.0
 
     return Prediction(
-        [rows[0] for rows in found],
-        [rows[1] for rows in found],
-        {q: [rows[i] for rows in found] for i, q in enumerate(quantiles, 2)},
+        [rows[0] for rows in statistics],
+        [rows[1] for rows in statistics],
+        {q: [rows[i] for rows in statistics] for i, q in enumerate(quantiles, 2)},
         float(is_lost.mean()),
         len(blocks[0]),
         tuple(map(len, given)),
@@ -251,31 +262,31 @@ def _statistics(block: Float2D, quantiles: Sequence[float]) -> Float2D:
     Some samples at a time, so that copies stay small beside the runs themselves.
     """
     n_draws, n_samples = block.shape
-    found = np.empty((2 + len(quantiles), n_samples))
+    rows = np.empty((2 + len(quantiles), n_samples))
     width = max(1, _AT_A_TIME // n_draws)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a sample lost by every draw is NaN
         for begin in range(0, n_samples, width):
             part = slice(begin, begin + width)
-            found[0, part] = np.nanmean(block[:, part], axis=0)
-            found[1, part] = np.nanstd(block[:, part], axis=0)
-            found[2:, part] = _quantiles(block[:, part], quantiles)
-    return found
+            rows[0, part] = np.nanmean(block[:, part], axis=0)
+            rows[1, part] = np.nanstd(block[:, part], axis=0)
+            rows[2:, part] = _quantiles(block[:, part], quantiles)
+    return rows
 
 
 def _quantiles(block: Float2D, quantiles: Sequence[float]) -> Float2D:
     """Quantiles over the draws, those lost left out; see `Prediction` for where they are placed."""
-    found = np.empty((len(quantiles), block.shape[1]))
+    bands = np.empty((len(quantiles), block.shape[1]))
     ordered = np.sort(block.T, axis=1)  # NaN last
     n_kept = np.count_nonzero(~np.isnan(ordered), axis=1)
     row = np.arange(len(ordered))
     for i, q in enumerate(quantiles):
-        place = np.clip(q * (n_kept + 1) - 1, 0, np.maximum(n_kept - 1, 0))
-        below = place.astype(int)
+        rank = np.clip(q * (n_kept + 1) - 1, 0, np.maximum(n_kept - 1, 0))
+        below = rank.astype(int)
         above = np.minimum(below + 1, np.maximum(n_kept - 1, 0))
         low, high = ordered[row, below], ordered[row, above]
-        found[i] = low + (place - below) * (high - low)
-    return found
+        bands[i] = low + (rank - below) * (high - low)
+    return bands
 
 
 def measured_pair(names: SignalNames, u: Any, y: Any) -> tuple[list[Float2D], list[Float1D], bool]:
@@ -303,8 +314,8 @@ def run_against(
     The first `n_seed` measured samples of each record seed the run and are cut off.
     """
     require_more(outputs, n_seed, "score")
-    found = model.free_response(inputs, [record[:n_seed] for record in outputs]).series
-    return [record[n_seed:] for record in outputs], [series[n_seed:] for series in found]
+    runs = model.free_response(inputs, [record[:n_seed] for record in outputs]).series
+    return [record[n_seed:] for record in outputs], [series[n_seed:] for series in runs]
 
 
 def free_run_error(
@@ -314,7 +325,14 @@ def free_run_error(
 
     Infinite where it diverges.
     """
-    error = rmse(*run_against(model, inputs, outputs, n_seed))
+    require_more(outputs, n_seed, "score")
+    seeds = [record[:n_seed] for record in outputs]
+    return run_error(outputs, model.free_response(inputs, seeds).series, n_seed)
+
+
+def run_error(measured: Sequence[Float1D], run: Sequence[Float1D], n_seed: int) -> float:
+    """RMSE of a free run after the first `n_seed` samples of each record; infinite if diverged."""
+    error = rmse([y[n_seed:] for y in measured], [series[n_seed:] for series in run])
     return error if math.isfinite(error) else math.inf
 
 

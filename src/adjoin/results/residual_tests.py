@@ -55,6 +55,8 @@ class ResidualTest:
         N.
     n_compared, n_tests : int
         The lags of all tests made together, and the tests, for which is made allowance.
+    is_of_own_past : bool
+        Whether it is the residual's correlation with itself, which noise that is not white has too.
     """
 
     name: str
@@ -65,6 +67,7 @@ class ResidualTest:
     n_samples: int
     n_compared: int
     n_tests: int
+    is_of_own_past: bool = False
 
     @property
     def band(self) -> float:
@@ -132,13 +135,14 @@ def residual_tests(
     squared = _centred([e**2 for e in error])
     product = _centred([y * e for y, e in zip(outputs, error, strict=True)])
     late = range(1, max_lag + 1)
-    every = range(max_lag + 1)
-    tests = [_correlate("residual with itself", r"\varepsilon\,\varepsilon", error, error, late)]
+    from_now = range(max_lag + 1)
+    itself = _correlate("residual with itself", r"\varepsilon\,\varepsilon", error, error, late)
+    tests = [replace(itself, is_of_own_past=True)]
     centred = {name: _centred(records) for name, records in inputs.items()}
     of = {name: f" {name}" if len(centred) > 1 else "" for name in centred}
     for name, u in centred.items():
         tests.append(
-            _correlate(f"residual with input{of[name]}", r"\varepsilon\,u", error, u, every)
+            _correlate(f"residual with input{of[name]}", r"\varepsilon\,u", error, u, from_now)
         )
     for name, u in centred.items():
         both = _centred([e * x for e, x in zip(error, u, strict=True)])
@@ -152,21 +156,21 @@ def residual_tests(
                 late,
             ),
             _correlate(
-                f"residual with input{of[name]}²", r"\varepsilon\,u^2", error, square, every
+                f"residual with input{of[name]}²", r"\varepsilon\,u^2", error, square, from_now
             ),
             _correlate(
                 f"residual² with input{of[name]}²",
                 r"\varepsilon^2 u^2",
                 squared,
                 square,
-                every,
+                from_now,
             ),
             _correlate(
                 f"output × residual with input{of[name]}²",
                 r"(y\varepsilon)\,u^2",
                 product,
                 square,
-                every,
+                from_now,
             ),
         ]
     tests.append(

@@ -6,7 +6,8 @@ and noise in the user's units to ``collection``, which makes models of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from adjoin.arrays import Float1D, Int1D
+from adjoin.arrays import Float1D, Float2D, Int1D
 from adjoin.data.dataset import Dataset
 from adjoin.data.scaling import Scaling
 from adjoin.errors import AdjoinError
@@ -140,6 +141,19 @@ class Sample:
         settings = replace(self.settings, **changed)
         return replace(self, run=replace(self.run, settings=settings))
 
+    def with_source(self, files: Sequence[str], validation: float | None = None) -> Self:
+        """The same with a note of the files it comes from, and of the share of them held out.
+
+        What was worked out stays worked out, since nothing depends on it.
+        """
+        settings = replace(self.settings, data=tuple(files), validation=validation)
+        noted, run = copy(self), copy(self.run)
+        object.__setattr__(run, "settings", settings)
+        object.__setattr__(noted, "run", run)
+        for posteriors in ("whole", "selected", "_chains"):  # these would lack the note
+            noted.__dict__.pop(posteriors, None)
+        return noted
+
     @cached_property
     def whole(self) -> Self:
         """The same with its burn-in."""
@@ -159,11 +173,11 @@ class Sample:
     def _catalogue(self) -> tuple[list[tuple[int, ...]], list[Int1D]]:
         """Every structure of all chains by its keys, and each chain's numbers among them."""
         number: dict[tuple[int, ...], int] = {}
-        places = [
+        numbers = [
             np.array([number.setdefault(keys, len(number)) for keys in trace.structures])
             for trace in self.traces
         ]
-        return list(number), places
+        return list(number), numbers
 
     @cached_property
     def _terms(self) -> dict[int, int]:
@@ -192,15 +206,15 @@ class Sample:
     @cached_property
     def draws(self) -> Draws:
         """The recorded samples after burn-in, in the user's units."""
-        catalogue, places = self._catalogue
+        catalogue, numbers = self._catalogue
         of_structure = [np.array([self._terms[key] for key in keys]) for keys in catalogue]
         parts: dict[str, list[np.ndarray]] = {name: [] for name in Draws.__dataclass_fields__}
         sizes = []
-        for number, trace, place in zip(self.chain_numbers, self.traces, places, strict=True):
+        for chain, trace, number in zip(self.chain_numbers, self.traces, numbers, strict=True):
             first = self._first(trace)
-            structure = place[trace.structure[first:]]
+            structure = number[trace.structure[first:]]
             term = np.concatenate([np.empty(0), *(of_structure[s] for s in structure)]).astype(int)
-            parts["chain"].append(np.full(len(structure), number))
+            parts["chain"].append(np.full(len(structure), chain))
             parts["structure"].append(structure)
             parts["term"].append(term)
             parts["theta"].append(trace.theta[trace.offset[first] :] * self._factor[term])
@@ -303,12 +317,35 @@ class Sample:
             rows.append((texts[number], share, values.mean(), values.std(), low, high))
         return pd.DataFrame(rows, columns=["term", "inclusion", "mean", "sd", "q025", "q975"])
 
-    def includes(self, term: str) -> np.ndarray:
-        """(n_draws,) whether each draw has the term with this text, as in `terms`."""
-        number = [term_text(self.encoding.term(key)) for key in self._terms].index(term)
-        found = np.zeros(len(self), dtype=bool)
-        found[self.draws.owner[self.draws.term == number]] = True
-        return found
+    def includes(self, term: str | Term) -> np.ndarray:
+        """(n_draws,) whether each draw has the term: itself, or its text as in `terms`."""
+        if isinstance(term, str):
+            texts = [term_text(self.encoding.term(key)) for key in self._terms]
+            number = texts.index(term)
+        else:
+            number = self._terms[self.encoding.key(term)]
+        has_term = np.zeros(len(self), dtype=bool)
+        has_term[self.draws.owner[self.draws.term == number]] = True
+        return has_term
+
+    @cached_property
+    def _term_count(self) -> Float2D:
+        """(n_terms, n_chains) how many draws of each chain have each term."""
+        draws = self.draws
+        column = np.searchsorted(self.chain_numbers, draws.chain)
+        count = np.zeros((len(self._terms), self.n_chains))
+        np.add.at(count, (draws.term, column[draws.owner]), 1.0)
+        return count
+
+    @property
+    def inclusion(self) -> Float1D:
+        """(n_terms,) the share of draws that have each term of `term_keys`."""
+        return np.asarray(self._term_count.sum(axis=1) / len(self))
+
+    @property
+    def inclusion_by_chain(self) -> Float2D:
+        """(n_terms, n_chains) the same of each chain alone."""
+        return np.asarray(self._term_count / self._count.sum(axis=0))
 
     @cached_property
     def log_posterior(self) -> Float1D:

@@ -1,0 +1,77 @@
+"""The verdict on a run, and what to do next.
+
+A verdict about chains is not one about the model: chains that agree can agree on an equation whose
+free run is useless. So the free run speaks first and decides; chains that disagree can only take
+away from what it says. Receives the answers of an `Assessment`; pages, terminals and JSON show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from adjoin.levels import CAUTION, GOOD, POOR
+from adjoin.results.answers import Answer
+
+_OF_CHAINS = {
+    GOOD: "the chains agree",
+    CAUTION: "the chains agree with reservations",
+    POOR: "the chains have not converged",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A level (`good`, `caution` or `poor`), a sentence, the reasons for it, and what to do.
+
+    Reasons are about the model first, then about the chains.
+    """
+
+    level: str
+    summary: str
+    on_model: tuple[str, ...]
+    on_chains: tuple[str, ...]
+    next: tuple[str, ...]
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """All of them."""
+        return self.on_model + self.on_chains
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "level": self.level,
+            "summary": self.summary,
+            "reasons": list(self.reasons),
+            "next": list(self.next),
+        }
+
+
+def make_verdict(
+    trusted: Answer, exhausted: Answer, chains: Mapping[str, Any], n_chains: int
+) -> Verdict:
+    """Put together what the free run, the residuals and the chains say.
+
+    Parameters
+    ----------
+    trusted, exhausted : Answer
+        Whether the free run can be trusted, and whether something is left in the residuals.
+    chains : mapping
+        The verdict about the chains, of `diagnose`.
+    n_chains : int
+        How many there are.
+    """
+    level = CAUTION if trusted.level == GOOD != chains["level"] else trusted.level
+    on_chains = "there is one chain only" if n_chains == 1 else _OF_CHAINS[chains["level"]]
+    left = exhausted.reasons[:1] if exhausted.level != GOOD else ()
+    steps = [*trusted.advice, *exhausted.advice, *chains["advice"]]
+    return Verdict(
+        level,
+        f"{trusted.sentence}; {on_chains}",
+        (*trusted.reasons, *left),
+        tuple(chains["reasons"]),
+        tuple(dict.fromkeys(steps)),
+    )

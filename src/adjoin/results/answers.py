@@ -1,0 +1,294 @@
+"""Plain answers to three questions about a run, each with its reasons and what to do.
+
+Is this equation the only one? Can its free run be trusted? Is something left in the residuals?
+(Whether the chains agree is ``diagnose``.) Receives what an `Assessment` has worked out; gives
+`Answer`, which pages, terminals and JSON show, and ``advice`` puts together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adjoin.data.dataset import Dataset
+from adjoin.inference.objective import Objective, Residual
+from adjoin.levels import CAUTION, GOOD, POOR, worst
+from adjoin.results.collection import Collection
+from adjoin.results.residual_tests import ResidualTest
+from adjoin.results.scoring import Part
+from adjoin.text import counted, percent
+
+_SURE, _LIKELY = 0.9, 0.5  # masses
+_CERTAIN, _OPEN = 0.99, 0.05  # inclusions
+_LOW, _HIGH = 0.90, 0.99  # coverage of a 95 % band between which it means what it says
+_HALF_MISSED, _PART_MISSED = 50.0, 10.0  # percent of the variance
+_WORSE = 4.0  # times the error: a part on which the run fails though it does well elsewhere
+_EXTRAPOLATION = 1.1  # times the range that was fitted
+_ENOUGH_SAMPLES = 50  # below, neither coverage nor correlations say anything
+_SLIGHT = 0.1  # a correlation that explains less than 1 % of a variance
+_MANY_LOST = 0.05  # share of draws: beyond, the mean and the bands are those of a selection
+
+YES, PERHAPS, WITH_CARE, NO = "Yes", "Perhaps", "With care", "No"
+CANNOT_BE_TOLD = "Cannot be told"
+
+_OF_FREE_RUN = {
+    YES: (GOOD, "holds"),
+    PERHAPS: (CAUTION, "may hold"),
+    WITH_CARE: (CAUTION, "is to be used with care"),
+    CANNOT_BE_TOLD: (CAUTION, "cannot be judged"),
+    NO: (POOR, "cannot be trusted"),
+}
+"""What each word means for a free run: how bad it is, and how a sentence says it."""
+
+_MORE_TERMS = "a larger max_lag or max_degree, another input or a function may help"
+_JUDGE_FREE_RUN = "judge models by their free run (objective='abc')"
+_TRY_ELSEWHERE = "hold data out (--validation 0.3), or report on a test file (--data test.csv)"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A level (`good`, `caution` or `poor`), the answer in a few words, why, and what to do.
+
+    ``sentence`` is the same answer for somebody who has not read the question.
+    """
+
+    level: str
+    short: str
+    reasons: tuple[str, ...]
+    advice: tuple[str, ...] = ()
+    sentence: str = ""
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """As plain values."""
+        return {"level": self.level, "answer": self.short, "reasons": list(self.reasons)}
+
+
+class Observation(NamedTuple):
+    """What one thing that was looked at says of the free run, why, and what to do."""
+
+    word: str
+    cause: str = ""
+    reason: str = ""
+    advice: tuple[str, ...] = ()
+
+    @property
+    def level(self) -> str:
+        """How bad it is."""
+        return _OF_FREE_RUN[self.word][0]
+
+    @property
+    def short(self) -> str:
+        """The answer, if this decides."""
+        return f"{self.word}: {self.cause}" if self.cause else self.word
+
+    def sentence(self, where: str) -> str:
+        """The same without the question."""
+        verb = _OF_FREE_RUN[self.word][1]
+        return f"the free run {verb}: {self.cause}" if self.cause else f"the free run {verb}{where}"
+
+
+def answer_unique(posterior: Collection, all_chains: Collection, chains_level: str) -> Answer:
+    """Whether this equation is the only one; `chains_level` is whether the chains agree."""
+    masses = posterior.structures["mass"]
+    mass, n_others = float(masses.iloc[0]), len(masses) - 1
+    n_certain, n_open = _count_terms(posterior, all_chains)
+    rest = f"; {counted(n_others, 'other')} {'has' if n_others == 1 else 'have'} the rest"
+    is_selected = posterior is not all_chains
+    whose = f"draws of chain {posterior.chain_numbers[0]}" if is_selected else "draws"
+    reasons = (
+        f"{percent(mass)} of the {whose} have its structure{rest if n_others else ''}",
+        f"{counted(n_certain, 'term')} certain (in at least {percent(_CERTAIN, 0)} of the draws"
+        f"{' of every chain' if all_chains.n_chains > 1 else ''}), {n_open} open",
+    )
+    if chains_level == POOR:
+        return Answer(POOR, "Cannot be said: the chains did not converge", reasons)
+    if mass >= _SURE:
+        return Answer(GOOD, "As good as unique", reasons)
+    if mass >= _LIKELY:
+        return Answer(CAUTION, "Probably, but not surely", reasons)
+    return Answer(CAUTION, "No: the data leave the structure open", reasons)
+
+
+def _count_terms(posterior: Collection, all_chains: Collection) -> tuple[int, int]:
+    """Of the terms that are not rare, how many every chain is sure of, and how many are open."""
+    shares = zip(posterior.term_keys, posterior.inclusion, strict=True)
+    kept = {key for key, share in shares if share >= _OPEN}
+    by_chain = zip(all_chains.term_keys, all_chains.inclusion_by_chain, strict=True)
+    n_certain = sum(key in kept and bool((shares >= _CERTAIN).all()) for key, shares in by_chain)
+    return n_certain, len(kept) - n_certain
+
+
+def answer_trusted(parts: Sequence[Part], fitted: Dataset, objective: Objective) -> Answer:
+    """Whether the free run can be trusted: on the last part, which counts, and on the others."""
+    part = parts[-1]
+    if part.scores.free_run.rmse is None:
+        reason = f"the free run on {part.words} diverges"
+        seen = shown = [Observation(NO, "it diverges", reason, _on_runaways(objective))]
+    else:
+        lost = _on_lost_draws(part, objective)
+        others = [
+            _on_quality(part, objective),
+            *_on_white_box(part),
+            *_on_other_parts(parts),
+            *_on_range(part, fitted),
+            *_on_trial(part),
+            _on_bands(part, objective),
+        ]
+        seen, shown = [lost, *others], [*others, lost]
+    level = worst(observation.level for observation in seen)
+    decisive = next(observation for observation in seen if observation.level == level)
+    return Answer(
+        level,
+        decisive.short,
+        tuple(observation.reason for observation in shown if observation.reason),
+        tuple(dict.fromkeys(piece for observation in seen for piece in observation.advice)),
+        decisive.sentence(f" on {part.words}"),
+    )
+
+
+def _on_runaways(objective: Objective) -> tuple[str, ...]:
+    """What to do about free runs that diverge."""
+    if objective.residual is Residual.ONE_STEP:
+        return _JUDGE_FREE_RUN, "lower max_degree"
+    return ("lower max_degree or max_lag",)
+
+
+def _on_lost_draws(part: Part, objective: Objective) -> Observation:
+    lost, n_draws = part.scores.diverged, part.prediction.n_draws
+    if not lost:
+        return Observation(YES, reason="no draw diverged")
+    reason = f"{percent(lost)} of {n_draws} draws diverged"
+    if lost <= _MANY_LOST:
+        return Observation(WITH_CARE, "some draws diverge", reason)
+    cause = f"{'most' if lost > 0.5 else 'many'} draws diverge"
+    return Observation(NO, cause, reason, _on_runaways(objective))
+
+
+def _on_quality(part: Part, objective: Objective) -> Observation:
+    """How much of the output the free run explains."""
+    _, share, fit = part.scores.free_run
+    if share is None or fit is None:
+        reason = f"the output of {part.words} is constant, so there is nothing to explain"
+        return Observation(CANNOT_BE_TOLD, "the output stands still", reason)
+    reason = f"its error is {share:.3g} % of the variance of {part.words} (fit index {fit:.1f} %)"
+    if share <= _PART_MISSED:
+        return Observation(YES, reason=reason)
+    is_one_step = objective.residual is Residual.ONE_STEP
+    advice = (_JUDGE_FREE_RUN, _MORE_TERMS) if is_one_step else (_MORE_TERMS,)
+    if share >= 100.0:
+        return Observation(NO, "it is worse than the mean", reason, advice)
+    if share > _HALF_MISSED:
+        return Observation(NO, "it misses more than it explains", reason, advice)
+    return Observation(WITH_CARE, "it misses a part", reason, advice)
+
+
+def _on_white_box(part: Part) -> Iterator[Observation]:
+    """Whether anything was gained over the fixed terms alone, where there are any."""
+    if part.white_box is None:
+        return
+    share, alone = part.scores.free_run.nmse, part.white_box.free_run.nmse
+    if part.white_box.free_run.rmse is None:
+        yield Observation(YES, reason="the fixed terms alone diverge there")
+    elif alone is not None and share is not None:
+        reason = f"the fixed terms alone, by least squares, leave {alone:.3g} %"
+        if share < alone:
+            yield Observation(YES, reason=reason)
+        else:
+            advice = ("keep to the fixed terms, or allow other ones beside them",)
+            yield Observation(WITH_CARE, "the fixed terms alone do no worse", reason, advice)
+
+
+def _on_other_parts(parts: Sequence[Part]) -> Iterator[Observation]:
+    """Where the free run is much worse than on the part that counts."""
+    last = parts[-1].scores.free_run.nmse
+    for part in parts[:-1]:
+        error, share, _ = part.scores.free_run
+        if error is None:
+            how = "diverges"
+        elif share is None or last is None or share <= max(_WORSE * last, _PART_MISSED):
+            continue
+        else:
+            how = f"misses {share:.3g} % of the variance"
+        reason = f"but on {part.words} it {how}: look at its picture there"
+        yield Observation(WITH_CARE, f"it fails on {part.words}", reason)
+
+
+def _on_range(part: Part, fitted: Dataset) -> Iterator[Observation]:
+    """Which inputs leave the range that was fitted."""
+    for i, name in enumerate(fitted.names.inputs):
+        known = np.concatenate([inputs[:, i] for inputs in fitted.inputs])
+        given = np.concatenate([inputs[:, i] for inputs in part.data.inputs])
+        reach = np.abs(known - known.mean()).max()
+        times = float(np.abs(given - known.mean()).max() / reach) if reach > 0.0 else 1.0
+        if times > _EXTRAPOLATION:
+            reason = f"there {name} goes {times:.1f} times as far as in what was fitted"
+            yield Observation(YES, reason=reason)
+
+
+def _on_trial(part: Part) -> Iterator[Observation]:
+    """Whether it was tried on anything but what it was made for."""
+    if part.is_fitted:
+        yield Observation(PERHAPS, "it was not tried on other data", "", (_TRY_ELSEWHERE,))
+
+
+def _on_bands(part: Part, objective: Objective) -> Observation:
+    """Whether the 95 % band holds what it says."""
+    coverage = part.scores.coverage
+    assert coverage is not None  # a posterior has bands
+    reason = f"the 95 % band holds {percent(coverage)} of the measured samples"
+    if part.n_scored < _ENOUGH_SAMPLES or _LOW <= coverage <= _HIGH:
+        return Observation(YES, reason=reason)
+    side = "narrow" if coverage < _LOW else "wide"
+    advice = (_widen(objective),) if coverage < _LOW else ()
+    return Observation(WITH_CARE, f"its bands are too {side}", f"{reason}: too {side}", advice)
+
+
+def _widen(objective: Objective) -> str:
+    return f"widen intervals and bands by {_widening(objective)}"
+
+
+def _widening(objective: Objective) -> str:
+    if objective.has_likelihood:
+        return "likelihood_power='auto'"
+    return "a larger ladder={'tolerance': …}"
+
+
+def answer_exhausted(tests: Sequence[ResidualTest], objective: Objective) -> Answer:
+    """Whether something is left in the residuals."""
+    failed = [test for test in tests if not test.is_passed]
+    n_samples = tests[0].n_samples
+    if not failed and n_samples < _ENOUGH_SAMPLES:
+        few = f"{n_samples} fitted samples are too few for correlation tests to see anything"
+        return Answer(CAUTION, f"{CANNOT_BE_TOLD}: too few samples", (few,))
+    if not failed:
+        reason = f"all {len(tests)} correlation tests pass: what is left looks like white noise"
+        return Answer(GOOD, "Nothing that the tests see", (reason,))
+    sizes = [np.abs(test.correlation) * test.is_significant for test in failed]
+    size, largest = max(zip(sizes, failed, strict=True), key=lambda pair: float(pair[0].max()))
+    at = int(size.argmax())
+    reason = (
+        f"{len(failed)} of {len(tests)} correlation tests fail; the largest correlation is"
+        f" {largest.correlation[at]:+.2f}, of {largest.name} at lag {largest.lag[at]}"
+    )
+    short = "Slightly" if size[at] < _SLIGHT else "Yes"
+    if all(test.is_of_own_past for test in failed):
+        reasons = reason, _on_coloured_noise(objective)
+        return Answer(CAUTION, short, reasons, (_widen(objective),))
+    return Answer(CAUTION, short, (reason, _MORE_TERMS), (_MORE_TERMS,))
+
+
+def _on_coloured_noise(objective: Objective) -> str:
+    cause = "the noise is not white, as with noise on the measured output"
+    if objective.residual is Residual.FREE_RUN:
+        cause = (
+            "the measurement noise is coloured, as is noise that the system feeds back, or the"
+            " model misses slow dynamics"
+        )
+    return (
+        f"only the residual's own past explains it: {cause}; intervals are then too narrow, and"
+        f" {_widening(objective)} widens them"
+    )

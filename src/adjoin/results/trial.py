@@ -1,0 +1,152 @@
+"""One new experiment, run by a model or by the models of a posterior.
+
+Receives inputs and, where it was measured, the output, as ``adjoin simulate`` reads them; gives the
+series and their scores. Without a measured output runs start at rest, and nothing is scored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from adjoin.arrays import Float1D, Float2D
+from adjoin.data.dataset import Dataset, Record
+from adjoin.errors import AdjoinError
+from adjoin.model import Model
+from adjoin.results.collection import Collection
+from adjoin.results.prediction import Prediction
+from adjoin.results.scoring import Errors, ModelRun, Part, Scores, errors_of
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What comes of it; lists are by record, of which there is one.
+
+    Parameters
+    ----------
+    subject : Model or Collection
+        What is run.
+    inputs : (n, n_inputs) array
+    output : (n,) array or None
+        What was measured, if anything.
+    steps_ahead : int or None
+        Predict so many steps ahead of what was measured; None: run freely.
+    draws : int
+        How many models of a posterior are run for the bands.
+    seed : int or None
+        Of the draws and their noise.
+    """
+
+    subject: Model | Collection
+    inputs: Float2D
+    output: Float1D | None = None
+    steps_ahead: int | None = None
+    draws: int = 100
+    seed: int | None = 0
+
+    def __post_init__(self) -> None:
+        if self.steps_ahead is not None and self.output is None:
+            raise AdjoinError(
+                f"predicting {self.steps_ahead} steps ahead needs the measured output"
+                f" '{self.model.names.output}', which the data do not have"
+            )
+        if len(self.inputs) <= self.n_window:
+            raise AdjoinError(
+                f"{len(self.inputs)} samples do not reach beyond the {self.n_window} that seed the"
+                " run"
+            )
+
+    @property
+    def model(self) -> Model:
+        """The model, or the MAP model of the posterior."""
+        return self.subject if isinstance(self.subject, Model) else self.subject.map_model
+
+    @property
+    def n_window(self) -> int:
+        """How many samples a run starts from, measured or at rest."""
+        return self.subject.max_lag
+
+    @property
+    def n_seed(self) -> int:
+        """How many measured samples seed the run and are not scored."""
+        return 0 if self.output is None else self.n_window
+
+    @cached_property
+    def _measured(self) -> Dataset | None:
+        if self.output is None:
+            return None
+        return Dataset((Record(self.inputs, self.output),), self.model.names)
+
+    @cached_property
+    def _scored(self) -> ModelRun | Part | None:
+        if self._measured is None:
+            return None
+        if isinstance(self.subject, Model):
+            return ModelRun(self.subject, self._measured, self.n_window)
+        return Part("", self._measured, self.subject, self.subject, self.draws, self.seed)
+
+    @property
+    def scores(self) -> Scores | None:
+        """Of the free run and of one step ahead, however far ahead the series look."""
+        return None if self._scored is None else self._scored.scores
+
+    @cached_property
+    def series(self) -> list[Float1D]:
+        """The model's free run, or its predictions so many steps ahead."""
+        if self._measured is None:
+            at_rest = np.full(self.n_window, self.model.offsets.get(self.model.names.output, 0.0))
+            return self.model.free_response([self.inputs], [at_rest]).series
+        if self.steps_ahead is not None:
+            data = self._measured
+            return self.model.predicted_response(data.inputs, data.outputs, self.steps_ahead).series
+        assert self._scored is not None
+        return self._scored.model_run
+
+    @property
+    def is_diverged(self) -> bool:
+        """Whether the model's series is lost somewhere."""
+        return bool(np.isnan(self.series[0]).any())
+
+    @cached_property
+    def prediction(self) -> Prediction | None:
+        """The same of models drawn from a posterior; a lone model has none."""
+        if isinstance(self.subject, Model):
+            return None
+        if self.steps_ahead is not None and self._measured is not None:
+            inputs, outputs = self._measured.inputs, self._measured.outputs
+            return self.subject.predict_records(
+                inputs, outputs, self.steps_ahead, self.draws, self.seed
+            )
+        if isinstance(self._scored, Part):
+            return self._scored.prediction
+        return self.subject.simulate_records([self.inputs], None, self.draws, self.seed)
+
+    @cached_property
+    def errors_ahead(self) -> Errors | None:
+        """Of the predictions so many steps ahead, where these were asked for."""
+        if self.steps_ahead is None or self._measured is None:
+            return None
+        return errors_of(self._measured.outputs, self.series, self.n_window)
+
+    @property
+    def coverage(self) -> float | None:
+        """Of the 95 % band of `prediction`."""
+        if self.prediction is None or self._measured is None:
+            return None
+        return self.prediction.coverage_of(self._measured.outputs)
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """All series by name: `sample`, `measured`, `model`, `mean`, `sd`, and the bands."""
+        columns: dict[str, Any] = {"sample": range(len(self.inputs))}
+        if self.output is not None:
+            columns["measured"] = self.output
+        columns["model"] = self.series[0]
+        if self.prediction is not None:
+            columns |= {"mean": self.prediction.mean[0], "sd": self.prediction.sd[0]}
+            bands = self.prediction.bands.items()
+            columns |= {f"q{100 * quantile:g}": band[0] for quantile, band in bands}
+        return columns
