@@ -252,7 +252,7 @@ FAILURES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "nothing better than no model": (
         {"distance": lambda a, b: float(np.abs(a).max())},
-        "none of .* came nearer .* scaled .*; lower max_degree; or start with objective='osa'",
+        "none of .* came nearer .* scaled .*; lower max_degree; or start with objective=.prediction",
     ),
 }
 
@@ -272,7 +272,7 @@ def test_a_tolerance_out_of_reach_leaves_no_record_and_the_reason() -> None:
     chain.advance(10)
     trace = chain.finish()
     assert not len(trace.structure)
-    assert trace.n_samples == 10
+    assert trace.n_samples == 60
     assert "tolerance 1e-06 cannot be met: the smallest distance found is" in trace.ladder.reason
     assert "Raise the tolerance" in trace.ladder.reason
 

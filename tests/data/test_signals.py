@@ -356,8 +356,8 @@ def test_data_sets_for_a_model() -> None:
     assert not several
     assert as_inputs(dataset, SignalNames("u"))[0][0].tolist() == values[:, 1:].tolist()
     (series,), several = as_series(dataset, "F")
-    series[0] = 9.0  # a copy
-    assert dataset.y.tolist() == [1, 2, 3]
+    assert not series.flags.writeable  # the data set's own
+    assert series.tolist() == [1, 2, 3]
     assert not several
     both = numbered(4, 5)
     matrices, several = as_inputs(both, both.names)

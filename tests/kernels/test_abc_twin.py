@@ -20,7 +20,7 @@ from adjoin.inference.ladder import Ladder
 from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
 from adjoin.kernels import abc, state
-from adjoin.kernels.ladders import AbcRules, Runs
+from adjoin.kernels.ladders import Runs
 from adjoin.kernels.state import ANNEAL, DESCEND, POLISH, PROPOSE, RECORD
 
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
@@ -267,7 +267,7 @@ def _advance(chain: AbcChain, n_samples: int, mode: int, **changed: Any) -> int:
     with np.errstate(all="ignore"):  # uncompiled, NumPy scalars warn where kernels give infinities
         return abc.run_abc(
             chain.rng,
-            AbcRules(engine.prior_table, engine.move_table, target),
+            engine.rules._replace(target=target),
             engine.regression,
             chain.ladder,
             chain.own,
@@ -448,7 +448,7 @@ def test_distances_computed_outside_give_the_same_chain(case: str, mode: int) ->
     fitted = np.concatenate([np.arange(start, stop) for start, stop in blocks])
     series, error = np.full((n_rungs, len(output)), np.nan), np.full(n_rungs, np.nan)
     outside.ladder = outside.ladder._replace(runs=Runs(series, error))
-    rules = AbcRules(engine.prior_table, engine.move_table, engine.target)
+    rules = engine.rules
     n_runs = 0
     for _ in range(n_samples):
         with np.errstate(all="ignore"):  # uncompiled, NumPy scalars warn of infinities
@@ -517,7 +517,7 @@ def test_the_best_structure_is_noted_whether_its_fit_was_made_or_found(case: str
     chain = _chain(given, _twin(given), 2)
     _advance(chain, 100 if IS_COMPILED else 20, ANNEAL)
     ladder, state = chain.ladder, as_rung(chain.ladder.rungs.state, 0)
-    found, n_fixed = [], chain.engine.move_table.n_fixed
+    found, n_fixed = [], chain.engine.rules.moves.n_fixed
     for is_forgotten, is_turned in ((False, False), (True, False), (True, True), (False, True)):
         if is_forgotten:
             chain.own.fits.n_entries[:] = chain.own.fits.n_keys[:] = 0

@@ -15,7 +15,7 @@ from tests.naive.prior import TermPrior
 
 from adjoin import AdjoinError, Dataset, Grammar
 from adjoin.grammar.encoding import Encoding
-from adjoin.inference.engines import prediction as osa
+from adjoin.inference import problem
 from adjoin.inference.engines import workspace
 from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
@@ -135,7 +135,7 @@ RESTLESS = Prior(expected_terms=12.0, lag_decay=0.95, degree_rate=1.0, noise_sca
 @pytest.mark.parametrize("hyper", [False, True])
 def test_a_small_table_gives_the_same_chain(hyper: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Terms come and go: the small table forgets many times, the large one grows."""
-    monkeypatch.setattr(osa, "MAX_TERMS", 40)
+    monkeypatch.setattr(problem, "MAX_TERMS", 40)
     more = {"coefficient_shape": 2.0, "coefficient_scale": 0.5} if hyper else {}
     prior = Prior(**{**RESTLESS.settings, **more})
     n_samples = 40_000 if IS_COMPILED else 1200
@@ -164,7 +164,7 @@ def test_a_small_table_gives_the_same_chain(hyper: bool, monkeypatch: pytest.Mon
 
 
 def test_a_crowded_structure_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(osa, "MAX_TERMS", 3)
+    monkeypatch.setattr(problem, "MAX_TERMS", 3)
     chain = prediction_engine(_records((50,), 2), WIDE.alphabet, RESTLESS).start(0)
     chain.advance(3000 if IS_COMPILED else 300)
     trace = chain.finish()

@@ -59,7 +59,7 @@ def test_convergence_is_that_of_arviz() -> None:
         return np.array([values[draws.chain == i] for i in range(3)], dtype=float)
 
     best = posterior.structures["structure"][0]
-    is_best = [str(model.structure) == best for model in posterior._models_of(range(len(draws)))]
+    is_best = [str(model.structure) == best for model in posterior._models(range(len(draws)))]
     expected = {
         "number of terms": series(np.diff(draws.offset)),
         "log posterior": series(posterior.log_posterior),
