@@ -252,7 +252,7 @@ FAILURES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "nothing better than no model": (
         {"distance": lambda a, b: float(np.abs(a).max())},
-        "none of .* came nearer .* scaled .*; lower max_degree; or start with objective=.prediction",
+        "none of .* came nearer .* scaled .*; lower max_degree; or start with objective=.predict",
     ),
 }
 
