@@ -64,7 +64,7 @@ def main() -> None:
             seconds.append(time.process_time() - begin)
             found = chain.ladder.rungs.counters.saved
             saved = found if not seed else saved + found
-            n_fits += int(chain.own.fits.n_made[0])
+            n_fits += int(chain.fitting.fits.n_made[0])
         n_proposals = int(saved[PROPOSALS])
         n_possible = n_proposals - int(saved[IMPOSSIBLE_MOVES])
         n_rows = engine.regression.n_rows

@@ -32,12 +32,12 @@ def quick(**changed: Any) -> Identifier:
     return Identifier(**{**settings, **changed})
 
 
-Record = tuple[str, Sequence[float], float]
+Drawn = tuple[str, Sequence[float], float]
 """One recorded draw: structure, coefficients in canonical order of the terms, noise variance."""
 
 
 def by_hand(
-    data: Dataset, chains: Sequence[Sequence[Record]], grammar: Grammar, **changed: Any
+    data: Dataset, chains: Sequence[Sequence[Drawn]], grammar: Grammar, **changed: Any
 ) -> Posterior:
     """A posterior of these draws; by default in the user's units and without burn-in."""
     encoding = Encoding(grammar.alphabet)
@@ -52,7 +52,7 @@ def by_hand(
     return Posterior(traces, Run(grammar, problem, RunSettings(**settings), **changed), numbers)
 
 
-def _trace(encoding: Encoding, records: Sequence[Record]) -> ChainTrace:
+def _trace(encoding: Encoding, records: Sequence[Drawn]) -> ChainTrace:
     number: dict[tuple[int, ...], int] = {}
     keys = [
         tuple(map(encoding.key, Structure.parse(text, encoding.names))) for text, _, _ in records

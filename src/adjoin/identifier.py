@@ -386,7 +386,7 @@ class Identifier(Estimator):
             is_power_estimated=self.likelihood_power == "auto",
             is_complete=self.is_complete_,
             call=self._call(engine),
-            own=engine.own_settings,
+            own_settings=engine.own_settings,
         )
 
     def _call(self, engine: Engine) -> str:

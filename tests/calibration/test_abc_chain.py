@@ -125,7 +125,7 @@ def test_a_resumed_chain_continues(thin: int, kind: str) -> None:
         chain.advance(stop - start)
         assert chain.n_samples == stop
         chain = engine.resume(chain.pack())
-        assert chain.own.fits.n_entries[0] == 0
+        assert chain.fitting.fits.n_entries[0] == 0
         assert chain.n_samples == stop
     straight = whole(engine, 9, n_samples)
     assert packed_bytes(chain.pack()) == packed_bytes(straight.pack())
@@ -138,7 +138,7 @@ def test_forgetting_the_fits_changes_nothing() -> None:
     grown, tiny = (
         whole(small(samples=N_SAMPLES, ladder=ladder, table_bytes=n), 3) for n in (64 * 2**20, 1)
     )
-    few, many = (int(chain.own.fits.n_made[0]) for chain in (grown, tiny))
+    few, many = (int(chain.fitting.fits.n_made[0]) for chain in (grown, tiny))
     assert many > 2 * few or not IS_COMPILED
     assert packed_bytes(tiny.pack()) == packed_bytes(grown.pack())
     assert contents(tiny.finish()) == contents(grown.finish())

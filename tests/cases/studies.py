@@ -10,7 +10,7 @@ from adjoin.cases.scoring import NO_SCORE
 from adjoin.cases.setups import Plan
 from adjoin.cases.study import run_study
 
-ACADEMIC = Plan("academic", ("osa",), (5.0,), chains=2, n_jobs=1)
+ACADEMIC = Plan("academic", ("prediction",), (5.0,), chains=2, n_jobs=1)
 
 
 @cache
@@ -22,7 +22,7 @@ def academic_study() -> Study:
 @cache
 def wave_study() -> Study:
     """The waves, one step ahead, λ_t = 5."""
-    return run_study(Plan("waves", ("osa",), (5.0,), chains=2, n_jobs=1))
+    return run_study(Plan("waves", ("prediction",), (5.0,), chains=2, n_jobs=1))
 
 
 def astray(row: Row) -> Row:

@@ -19,24 +19,26 @@ def test_the_academic_case_has_the_paper_s_settings_for_every_term_rate() -> Non
     setups = CASE.setups(Plan("academic"))
     assert len(setups) == 4 * 3
     assert {s.max_lag for s in setups} == {10}
-    assert {(s.objective, s.samples) for s in setups} == {("osa", 30_000), ("abc", 60_000)}
-    for objective in ("osa", "abc"):
+    assert {(s.objective, s.samples) for s in setups} == {("prediction", 30_000), ("abc", 60_000)}
+    for objective in ("prediction", "abc"):
         chosen = [s for s in setups if s.objective == objective and s.prior == "paper"]
         assert [s.expected_terms for s in chosen] == [1.0, 5.0, 20.0]
         assert {s.rule for s in chosen} == {"paper" if objective == "abc" else "default"}
 
 
 def test_every_objective_and_term_rate_of_table_1_is_there() -> None:
-    keys = {(objective, rate, 0) for objective in ("osa", "abc") for rate in (1.0, 5.0, 20.0)}
+    keys = {
+        (objective, rate, 0) for objective in ("prediction", "abc") for rate in (1.0, 5.0, 20.0)
+    }
     assert set(SCORES) == keys
 
 
 @pytest.mark.parametrize(
     ("key", "values"),
     [
-        (("osa", 1.0), (1.154, 1.166, 1.154, 1.160, 0.04, 3, 0.747)),
-        (("osa", 5.0), (1.154, 1.166, 1.154, 1.165, 0.03, 4, 0.987)),
-        (("osa", 20.0), (1.155, 1.168, 1.155, 1.174, 0.05, 3, 0.678)),
+        (("prediction", 1.0), (1.154, 1.166, 1.154, 1.160, 0.04, 3, 0.747)),
+        (("prediction", 5.0), (1.154, 1.166, 1.154, 1.165, 0.03, 4, 0.987)),
+        (("prediction", 20.0), (1.155, 1.168, 1.155, 1.174, 0.05, 3, 0.678)),
         (("abc", 1.0), (3.218, 2.667, 4.046, 2.165, 0.64, 0, 0.0)),
         (("abc", 5.0), (1.154, 1.164, 3.173, 1.748, 0.71, 1, 0.254)),
         (("abc", 20.0), (1.159, 1.171, 1.156, 1.445, 0.83, 1, 0.228)),

@@ -127,7 +127,9 @@ def test_a_fourth_case_has_its_records() -> None:
 def test_a_fourth_case_runs_from_the_command_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    case_command("decay", "osa", "5", chains=1, quick=True, out=tmp_path / "out", as_json=True)
+    case_command(
+        "decay", "prediction", "5", chains=1, quick=True, out=tmp_path / "out", as_json=True
+    )
     assert json.loads(capsys.readouterr().out)["case"] == "decay"
     assert (tmp_path / "out" / "index.html").is_file()
 

@@ -24,7 +24,7 @@ def test_the_best_setup_is_chosen_by_validation_whatever_the_test_says() -> None
 def test_rows_are_usable_by_objective_and_grouped_by_method() -> None:
     first, second = academic_study().rows
     study = replace(academic_study(), rows=(first, replace(second, error="no")))
-    assert study.usable() == study.usable("osa") == [first]
+    assert study.usable() == study.usable("prediction") == [first]
     assert study.usable("abc") == []
     assert study.by_method() == {first.setup.method: [first]}
     assert best_by_validation([]) is None

@@ -30,7 +30,7 @@ def test_a_setup_hands_every_setting_to_the_identifier() -> None:
 
 
 def test_chains_and_term_rates_are_the_user_s_where_given() -> None:
-    plan = Plan("academic", ("osa",), (2.0, 7.5), chains=3, is_quick=True)
+    plan = Plan("academic", ("prediction",), (2.0, 7.5), chains=3, is_quick=True)
     case = find_case("academic")
     assert plan.n_chains == 3
     assert {s.expected_terms for s in case.setups(plan)} == {2.0, 7.5}
@@ -42,7 +42,7 @@ def test_chains_and_term_rates_are_the_user_s_where_given() -> None:
     [
         ({"case": "tower"}, "there is no case 'tower'"),
         ({"objectives": ("mpo",)}, "there is no objective 'mpo'"),
-        ({"objectives": ("osa", "osa")}, "every objective once"),
+        ({"objectives": ("prediction", "osa")}, "every objective once"),
         ({"term_rates": ()}, "every λ_t once"),
         ({"term_rates": (0.0,)}, "λ_t must be a number from 0.001 to 100"),
         ({"term_rates": (5e-324,)}, "λ_t must be a number from 0.001 to 100"),

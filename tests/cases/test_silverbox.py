@@ -18,18 +18,20 @@ SIGMA_Y = 53.48  # mV, of the full arrow
 def test_the_silverbox_has_powers_side_by_side_and_the_official_split_apart() -> None:
     plan = Plan("silverbox", term_rates=(5.0,))
     setups, official = CASE.setups(plan), CASE.official_setups(plan)
-    assert {(s.objective, s.samples) for s in setups} == {("osa", 10_000), ("abc", 20_000)}
+    assert {(s.objective, s.samples) for s in setups} == {("prediction", 10_000), ("abc", 20_000)}
     assert {s.max_lag for s in setups} == {50}
-    default = [s for s in setups if s.objective == "osa" and s.prior == "default"]
+    default = [s for s in setups if s.objective == "prediction" and s.prior == "default"]
     assert [s.likelihood_power for s in default] == [1.0, "auto"]
     priors = [s.prior for s in setups if isinstance(s.prior, Prior)]
     assert priors == [Prior(expected_terms=5.0, noise_scale=1e-2, units="raw")]
-    assert {s.objective for s in official} == {"osa"}
+    assert {s.objective for s in official} == {"prediction"}
     assert not set(official) & set(setups)
 
 
 def test_every_objective_and_term_rate_of_table_2_is_there() -> None:
-    keys = {(objective, rate, 0) for objective in ("osa", "abc") for rate in (1.0, 5.0, 20.0)}
+    keys = {
+        (objective, rate, 0) for objective in ("prediction", "abc") for rate in (1.0, 5.0, 20.0)
+    }
     assert set(SCORES) == keys
 
 
@@ -44,7 +46,7 @@ def test_rmse_and_nmse_of_table_2_are_the_same_error(key: tuple[str, float, int]
 
 def test_the_records_agree_with_the_tables_they_repeat() -> None:
     value = {result.method: result.value for result in RECORDS}
-    for method, objective in (("the paper, OSA", "osa"), ("the paper, MPO", "abc")):
+    for method, objective in (("the paper, OSA", "prediction"), ("the paper, MPO", "abc")):
         errors = [scores.rmse_mv for (name, _, _), scores in SCORES.items() if name == objective]
         assert value[method] == min(errors)
     for method, (full_arrow, *_) in OFFICIAL.items():
@@ -75,7 +77,7 @@ def test_the_official_split_is_as_good_as_the_worst_of_its_three_numbers(
 
 def test_the_silverbox_s_findings_count_what_diverges_and_name_the_paper_s_figures() -> None:
     """With the rows of another case: only their errors matter."""
-    plan = Plan("silverbox", ("osa",), (5.0,), chains=2)
+    plan = Plan("silverbox", ("prediction",), (5.0,), chains=2)
     setups = [s for s in CASE.setups(plan) if s.method == "OSA, default prior"] * 2
     scores = {
         "arrow full": dict.fromkeys(academic_study().rows[0].scores["test"], Score(1e-3, 3e-4))

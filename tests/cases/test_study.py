@@ -144,6 +144,6 @@ def test_watchers_hear_of_every_setup_from_its_start_to_its_row() -> None:
 def test_what_the_documentation_shows_is_what_comes_out() -> None:
     """The case that takes seconds; its page was made by the same command, a row per setup."""
     page = (ROOT / "docs" / "cases" / "academic" / "index.md").read_text(encoding="utf-8")
-    found = run_study(Plan("academic", ("osa",)))
+    found = run_study(Plan("academic", ("prediction",)))
     for row in sheets(found)[0].rows:
         assert f"| {' | '.join(row)} |" in page

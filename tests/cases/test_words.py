@@ -14,13 +14,13 @@ from adjoin.cases.words import command_of, warnings_of
 
 
 def test_the_command_makes_the_same_plan_again() -> None:
-    plan = Plan("silverbox", ("osa",), (1.0, 20.0), chains=3, is_quick=True, seed=4)
+    plan = Plan("silverbox", ("prediction",), (1.0, 20.0), chains=3, is_quick=True, seed=4)
     assert command_of(plan, "here") == (
         "adjoin case silverbox --objective osa --lambda-t 1,20 --chains 3 --quick --seed 4"
         " --out here"
     )
     assert study_page(academic_study()).command.startswith("adjoin case academic --objective osa")
-    odd = Plan("waves", ("osa",), (1.23456789,), data=Path("my data/a b.csv"))
+    odd = Plan("waves", ("prediction",), (1.23456789,), data=Path("my data/a b.csv"))
     assert "--lambda-t 1.23456789 " in command_of(odd)
     assert command_of(odd, "a b").endswith("--data 'my data/a b.csv' --out 'a b'")
 
@@ -31,7 +31,7 @@ def why(plan: Plan) -> str:
 
 def test_reasons_speak_of_what_was_run() -> None:
     assert "luck" not in why(ACADEMIC)
-    assert "luck" in why(replace(ACADEMIC, objectives=("osa", "abc")))
+    assert "luck" in why(replace(ACADEMIC, objectives=("prediction", "abc")))
     assert "In this sea" in why(wave_study().plan)
     assert "In this sea" not in why(replace(wave_study().plan, data=Path("own.csv")))
 

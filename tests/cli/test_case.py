@@ -27,7 +27,7 @@ def test_a_case_says_how_long_it_takes_then_runs_and_writes_everything(tmp_path:
     assert facts["case"] == "academic"
     assert facts["is_complete"] is True
     assert {record["n_recovered"] for record in facts["scores"]} == {2}
-    assert facts["timing"]["expected_s"]["osa"] > 0.0
+    assert facts["timing"]["expected_s"]["prediction"] > 0.0
     assert set(facts["written"]) == {path.name for path in out.iterdir()}
     assert {"index.html", "scores.csv", "parameters.csv", "case.json"} <= set(facts["written"])
     with (out / "scores.csv").open(encoding="utf-8", newline="") as file:

@@ -217,7 +217,7 @@ def test_chains_with_and_without_ladders_are_not_saved_together(tmp_path: Path) 
     first, second = run.traces
     no_ladder = second._replace(ladder=None)
     mixed = replace(run, traces=(first, no_ladder))
-    mistaken = run.with_settings(objective=PREDICTION, own=NoSettings())
+    mistaken = run.with_settings(objective=PREDICTION, own_settings=NoSettings())
     for changed in (mixed, mistaken):
         with pytest.raises(AdjoinError, match=r"cannot save the run: settings .* have a ladder"):
             write_run(changed, tmp_path / "run.nc")

@@ -238,16 +238,16 @@ def _chain(case: Case, twin: Twin, seed: int) -> AbcChain:
         is_residual=case.is_residual,
     )
     chain = engine.start(seed)
-    own = chain.ladder
+    fitting = chain.ladder
     for c, rung in enumerate(twin.rungs):
-        view = as_rung(own.rungs.state, c)
+        view = as_rung(fitting.rungs.state, c)
         write_terms(view, engine.encoding, [twin.law.decode(term) for term in rung.terms])
         view.theta[: len(rung.theta)] = rung.theta
         view.theta[: len(twin.pinned)] = engine.regression.pinned_theta
-        own.tolerances.tolerance[c], own.walk.width[c] = rung.tolerance, rung.width
-        own.tolerances.distance[c] = rung.distance
-        own.rungs.error[c] = rung.distance * twin.unit
-    own.tolerances.level[0] = twin.level
+        fitting.tolerances.tolerance[c], fitting.walk.width[c] = rung.tolerance, rung.width
+        fitting.tolerances.distance[c] = rung.distance
+        fitting.rungs.error[c] = rung.distance * twin.unit
+    fitting.tolerances.level[0] = twin.level
     return chain
 
 
@@ -270,7 +270,7 @@ def _advance(chain: AbcChain, n_samples: int, mode: int, **changed: Any) -> int:
             engine.rules._replace(target=target),
             engine.regression,
             chain.ladder,
-            chain.own,
+            chain.fitting,
             chain.buffer,
             mode,
             n_samples,
@@ -282,7 +282,7 @@ def _samples(chain: AbcChain) -> list[Sample]:
     buffer, found = chain.buffer, []
     at_theta = at_key = 0
     terms: tuple[tuple[int, ...], ...] = ()
-    for row in range(buffer.cursor.n_records[0]):
+    for row in range(buffer.cursor.n_draws[0]):
         n = int(buffer.n_terms[row])
         if buffer.is_new[row]:
             keys = buffer.key[at_key : at_key + n].tolist()
@@ -314,7 +314,7 @@ def _assert_same_state(chain: AbcChain, twin: Twin, rtol: float = 1e-8) -> None:
     saved, n_rows = counters.saved, chain.engine.target.n_rows
     assert saved[: state.COMPLETE + 1].tolist() == list(twin.saved.values())
     assert saved[state.STEPS] <= saved[state.SIMULATIONS] * n_rows
-    assert chain.own.fits.n_made[0] == len(twin.fits)
+    assert chain.fitting.fits.n_made[0] == len(twin.fits)
     assert saved[state.FITS] == twin.n_asked
     assert ladder.best.distance[0] == pytest.approx(twin.smallest, rel=rtol)
     assert tolerances.n_cold[0] == len(twin.cold)
@@ -457,7 +457,7 @@ def test_distances_computed_outside_give_the_same_chain(case: str, mode: int) ->
                 rules,
                 engine.regression,
                 outside.ladder,
-                outside.own,
+                outside.fitting,
                 outside.buffer,
                 PROPOSE,
                 1,
@@ -498,16 +498,16 @@ def test_a_chain_is_the_same_however_it_is_cut_and_whatever_it_has_forgotten(cas
             n = min(7, n_samples - done)
             _advance(cut, n, mode)
             done += n
-            cut.own.table.size[:] = cut.own.fits.n_entries[:] = 0
-            cut.own.fits.n_keys[:] = cut.own.fits.n_values[:] = 0
-            cut.own.table.bucket[:] = cut.own.fits.bucket[:] = -1
+            cut.fitting.table.size[:] = cut.fitting.fits.n_entries[:] = 0
+            cut.fitting.fits.n_keys[:] = cut.fitting.fits.n_values[:] = 0
+            cut.fitting.table.bucket[:] = cut.fitting.fits.bucket[:] = -1
         _lower(given, whole, cut)
     _assert_same_ladders(whole, cut)
     one, other = whole.ladder, cut.ladder
     assert one.tolerances.distance.tolist() == other.tolerances.distance.tolist()
     assert _samples(whole) == _samples(cut)
     assert other.rungs.counters.saved[state.FITS] == one.rungs.counters.saved[state.FITS]
-    assert cut.own.fits.n_made[0] > whole.own.fits.n_made[0]
+    assert cut.fitting.fits.n_made[0] > whole.fitting.fits.n_made[0]
 
 
 @pytest.mark.parametrize("case", ["guided, four rungs", "residual, an output lag, guided"])
@@ -520,8 +520,8 @@ def test_the_best_structure_is_noted_whether_its_fit_was_made_or_found(case: str
     found, n_fixed = [], chain.engine.rules.moves.n_fixed
     for is_forgotten, is_turned in ((False, False), (True, False), (True, True), (False, True)):
         if is_forgotten:
-            chain.own.fits.n_entries[:] = chain.own.fits.n_keys[:] = 0
-            chain.own.fits.n_values[:], chain.own.fits.bucket[:] = 0, -1
+            chain.fitting.fits.n_entries[:] = chain.fitting.fits.n_keys[:] = 0
+            chain.fitting.fits.n_values[:], chain.fitting.fits.bucket[:] = 0, -1
         for values in (state.atom, state.degree, state.key, state.theta) if is_turned else ():
             free = slice(n_fixed, state.n_terms[0])
             values[free] = values[free][::-1].copy()

@@ -49,40 +49,40 @@ def _run(chain, data, run):
 
 
 @numba.njit
-def _fit(chain, data, own, coefficient, level):
+def _fit(chain, data, fitting, coefficient, level):
     """The entry of a structure, as the sampler gets it; its optimum goes to the chain."""
-    entry = look_up(chain, own)
+    entry = look_up(chain, fitting)
     if entry < 0:
-        entry = add_fit(own, fit_structure(data, own, coefficient, level))
-    if own.fits.entry.status[entry] == FITTED:
-        fitted_theta(own, entry, chain.theta)
+        entry = add_fit(fitting, fit_structure(data, fitting, coefficient, level))
+    if fitting.fits.entry.status[entry] == FITTED:
+        fitted_theta(fitting, entry, chain.theta)
     return entry
 
 
 @numba.njit
-def _inside(chain, own, entry, theta, square, found):
-    look_up(chain, own)
+def _inside(chain, fitting, entry, theta, square, found):
+    look_up(chain, fitting)
     for i in range(theta.shape[0]):
-        found[i] = is_inside(own, entry, theta[i], square)
+        found[i] = is_inside(fitting, entry, theta[i], square)
 
 
 @numba.njit
-def _volume(data, own, entry, square):
-    return log_volume(own.fits, data, entry, square)
+def _volume(data, fitting, entry, square):
+    return log_volume(fitting.fits, data, entry, square)
 
 
 @numba.njit
-def _draw(rng, chain, data, own, entry, square, theta):
-    look_up(chain, own)
+def _draw(rng, chain, data, fitting, entry, square, theta):
+    look_up(chain, fitting)
     for i in range(theta.shape[0]):
-        draw_inside(rng, own, data, entry, square, theta[i])
+        draw_inside(rng, fitting, data, entry, square, theta[i])
 
 
 class Bench(NamedTuple):
     """An engine's tables, and a chain to hold a structure."""
 
     engine: AbcEngine
-    own: FitWork
+    fitting: FitWork
     chain: Chain
 
     def write(self, terms: list[Term], theta: Any = ()) -> None:
@@ -94,25 +94,25 @@ class Bench(NamedTuple):
         self.write(terms, theta)
         data = self.engine.regression
         with np.errstate(all="ignore"):  # uncompiled, NumPy scalars warn of infinities
-            error = _run(self.chain, data, self.own.run)
+            error = _run(self.chain, data, self.fitting.run)
         blocks = zip(data.start, data.stop, strict=True)
-        predicted = self.own.run.data.predicted
+        predicted = self.fitting.run.data.predicted
         return error, np.concatenate([predicted[start:stop] for start, stop in blocks])
 
     def fit(self, terms: list[Term], level: float = math.inf) -> tuple[int, float, np.ndarray]:
         """The entry, its squared error, infinite if there is none, and the optimum."""
         self.write(terms)
         with np.errstate(all="ignore"):
-            entry = _fit(self.chain, self.engine.regression, self.own, COEFFICIENT, level)
+            entry = _fit(self.chain, self.engine.regression, self.fitting, COEFFICIENT, level)
         theta = self.chain.theta[: len(terms)].copy()
-        found = self.own.fits.entry
+        found = self.fitting.fits.entry
         error = float(found.error[entry]) if found.status[entry] == FITTED else math.inf
         return entry, error, theta
 
     def forget(self) -> None:
-        self.own.table.size[:] = self.own.fits.n_entries[:] = 0
-        self.own.fits.n_keys[:] = self.own.fits.n_values[:] = 0
-        self.own.table.bucket[:] = self.own.fits.bucket[:] = -1
+        self.fitting.table.size[:] = self.fitting.fits.n_entries[:] = 0
+        self.fitting.fits.n_keys[:] = self.fitting.fits.n_values[:] = 0
+        self.fitting.table.bucket[:] = self.fitting.fits.bucket[:] = -1
 
 
 def _bench(
@@ -127,7 +127,7 @@ def _bench(
         is_residual=is_residual,
     )
     chain = make_chain(engine.capacity, engine.encoding.max_degree)
-    return Bench(engine, engine.start(0).own, chain)
+    return Bench(engine, engine.start(0).fitting, chain)
 
 
 def _terms(text: str, grammar: Grammar) -> list[Term]:
@@ -169,10 +169,10 @@ EQUATIONS = {
 }
 
 
-def _known(own: FitWork, entry: int) -> tuple[bytes, ...]:
+def _known(fitting: FitWork, entry: int) -> tuple[bytes, ...]:
     """What an entry says, wherever it lies in the pools."""
     names = ("status", "error", "foreseen", "log_det", "score", "n_terms")
-    return tuple(getattr(own.fits.entry, name)[entry].tobytes() for name in names)
+    return tuple(getattr(fitting.fits.entry, name)[entry].tobytes() for name in names)
 
 
 def _outputs(bench: Bench) -> np.ndarray:
@@ -197,7 +197,7 @@ def test_slopes_equal_finite_differences(name: str, is_scaled: bool) -> None:
     _, predicted = bench.run(terms, theta)
 
     bench.write(terms, theta)
-    n, run, linear = len(terms), bench.own.run, bench.own.linear
+    n, run, linear = len(terms), bench.fitting.run, bench.fitting.linear
     assert _linearise(bench.chain, bench.engine.regression, run, linear)
     slopes = slopes[:, run.order[:n]]
     length, upper = np.linalg.norm(slopes, axis=0), np.triu_indices(n)
@@ -213,7 +213,7 @@ def test_slopes_of_a_run_that_diverges_are_refused() -> None:
     bench.write(_terms("y(k-1)^2", GRAMMAR), [50.0])
     with np.errstate(all="ignore"):
         is_finite = _linearise(
-            bench.chain, bench.engine.regression, bench.own.run, bench.own.linear
+            bench.chain, bench.engine.regression, bench.fitting.run, bench.fitting.linear
         )
     assert not is_finite
 
@@ -318,8 +318,8 @@ def test_a_fit_does_not_depend_on_the_order_of_terms() -> None:
             assert entry == 0
             placed = np.empty(len(terms))
             placed[list(order)] = theta
-            pool = bench.own.fits.value[: bench.own.fits.n_values[0]]
-            seen.add((error, placed.tobytes(), pool.tobytes(), *_known(bench.own, 0)))
+            pool = bench.fitting.fits.value[: bench.fitting.fits.n_values[0]]
+            seen.add((error, placed.tobytes(), pool.tobytes(), *_known(bench.fitting, 0)))
     assert len(seen) == 1
 
 
@@ -335,43 +335,43 @@ def test_a_fit_does_not_depend_on_what_the_tables_hold() -> None:
     # After each, what its keys begin with: in few buckets it is looked for where the whole is.
     beginnings = [sorted(terms, key=large.engine.encoding.key)[:-1] for terms in structures]
     structures = [terms for pair in zip(structures, beginnings, strict=True) for terms in pair]
-    own = large.own._replace(
+    fitting = large.fitting._replace(
         table=make_table(7, grammar.alphabet.max_degree),
-        fits=large.own.fits._replace(
+        fits=large.fitting.fits._replace(
             bucket=np.full(4, -1, dtype=np.int64),
             key=np.zeros(24, dtype=np.int64),
             value=np.zeros(60),
-            entry=Entries(*(values[:3].copy() for values in large.own.fits.entry)),
+            entry=Entries(*(values[:3].copy() for values in large.fitting.fits.entry)),
             **{
                 name: np.zeros(1, dtype=np.int64)
                 for name in ("n_entries", "n_keys", "n_values", "n_made")
             },
         ),
     )
-    small = large._replace(own=own)
+    small = large._replace(fitting=fitting)
     n_forgotten = 0
     for repeat in range(2):
         for terms in structures:
-            before = small.own.fits.n_entries[0]
+            before = small.fitting.fits.n_entries[0]
             entry, error, theta = large.fit(terms)
             other, other_error, other_theta = small.fit(terms[::-1])
-            n_forgotten += small.own.fits.n_entries[0] < before
+            n_forgotten += small.fitting.fits.n_entries[0] < before
             assert error == other_error
             if error < math.inf:
                 assert theta.tolist() == other_theta[::-1].tolist()
-            assert _known(large.own, entry) == _known(small.own, other)
+            assert _known(large.fitting, entry) == _known(small.fitting, other)
         if repeat == 0:
-            n_entries = large.own.fits.n_entries[0]
-    assert large.own.fits.n_entries[0] == n_entries  # the second time everything was found
+            n_entries = large.fitting.fits.n_entries[0]
+    assert large.fitting.fits.n_entries[0] == n_entries  # the second time everything was found
     assert n_forgotten > len(structures) / 4
 
 
 def test_terms_of_inputs_alone_are_fitted_without_a_run() -> None:
     bench = _bench(_data(), GRAMMAR)
     terms = _terms("u(k-1) + u(k-2) + u(k)*v(k) + tanh(v(k))", GRAMMAR)
-    bench.own.run.data.predicted[:] = math.nan
+    bench.fitting.run.data.predicted[:] = math.nan
     _, error, theta = bench.fit(terms)
-    assert np.isnan(bench.own.run.data.predicted).all()
+    assert np.isnan(bench.fitting.run.data.predicted).all()
     runs = FreeRuns(bench.engine.problem.data, TermPrior(GRAMMAR.alphabet, Prior()))
     encoded = [runs.law.encode(term) for term in terms]
     columns = Fitting(runs, COEFFICIENT).columns.matrix(encoded)
@@ -384,9 +384,9 @@ def test_no_terms_are_the_measured_output_itself() -> None:
     bench = _bench(_data(), GRAMMAR)
     entry, error, _ = bench.fit([])
     assert error == pytest.approx(bench.engine.regression.target_norm**2, rel=1e-12)
-    assert _volume(bench.engine.regression, bench.own, entry, 3.0) == 0.0
+    assert _volume(bench.engine.regression, bench.fitting, entry, 3.0) == 0.0
     found = np.zeros(1, dtype=np.bool_)
-    _inside(bench.chain, bench.own, entry, np.zeros((1, 4)), 1e-300, found)
+    _inside(bench.chain, bench.fitting, entry, np.zeros((1, 4)), 1e-300, found)
     assert found.all()
 
 
@@ -395,7 +395,7 @@ def test_terms_that_cannot_be_told_apart_have_no_fit(text: str) -> None:
     bench = _bench(_data(), GRAMMAR)
     entry, error, _ = bench.fit(_terms(text, GRAMMAR))
     assert error == math.inf
-    assert bench.own.fits.entry.status[entry] == UNFITTABLE
+    assert bench.fitting.fits.entry.status[entry] == UNFITTABLE
 
 
 def test_a_term_that_is_zero_everywhere_has_no_fit() -> None:
@@ -428,14 +428,14 @@ def test_a_fit_far_beyond_the_level_is_given_up() -> None:
     """Linearised at the start, even its optimum is: a level above that is a fit, below it none."""
     bench, terms = _bench(_data(0.3), GRAMMAR), _terms("u(k-2) + y(k-1)", GRAMMAR)
     entry, error, _ = bench.fit(terms)
-    foreseen = bench.own.fits.entry.foreseen[entry]
+    foreseen = bench.fitting.fits.entry.foreseen[entry]
     assert 0.8 * error < foreseen < math.inf
     for factor, is_hopeless in ((1.001, False), (0.999, True)):
         bench.forget()
         entry, found, _ = bench.fit(terms, level=factor * foreseen / HOPELESS)
         assert found == (math.inf if is_hopeless else error)
-        assert bench.own.fits.entry.status[entry] == (GIVEN_UP if is_hopeless else FITTED)
-        assert 0.999 * foreseen / HOPELESS < bench.own.fits.entry.foreseen[entry] <= foreseen
+        assert bench.fitting.fits.entry.status[entry] == (GIVEN_UP if is_hopeless else FITTED)
+        assert 0.999 * foreseen / HOPELESS < bench.fitting.fits.entry.foreseen[entry] <= foreseen
 
 
 class Ellipsoid(NamedTuple):
@@ -471,7 +471,7 @@ class Ellipsoid(NamedTuple):
         found = np.zeros(len(theta), dtype=np.bool_)
         rows = np.ascontiguousarray(theta)
         self.bench.write(self.terms)
-        _inside(self.bench.chain, self.bench.own, self.entry, rows, square, found)
+        _inside(self.bench.chain, self.bench.fitting, self.entry, rows, square, found)
         return found
 
 
@@ -508,7 +508,7 @@ def test_the_ellipsoid_is_that_of_the_plain_fit(name: str) -> None:
     n = shape.n_free
     assert name.startswith(str(n))
     np.testing.assert_allclose(shape.theta[shape.place], shape.plain.theta, rtol=1e-8)
-    volume = _volume(shape.bench.engine.regression, shape.bench.own, shape.entry, SQUARE)
+    volume = _volume(shape.bench.engine.regression, shape.bench.fitting, shape.entry, SQUARE)
     assert volume == pytest.approx(shape.plain.log_volume(SQUARE), abs=1e-8)
     # Just inside and just outside, in every direction.
     direction = np.random.default_rng(n).standard_normal((200, n))
@@ -530,9 +530,9 @@ def test_draws_are_uniform_on_the_ellipsoid(name: str) -> None:
     n = shape.n_free
     theta = np.zeros((n_draws, len(shape.terms)))
     shape.bench.write(shape.terms)
-    own, rng = shape.bench.own, np.random.default_rng(n)
+    fitting, rng = shape.bench.fitting, np.random.default_rng(n)
     data = shape.bench.engine.regression
-    _draw(rng, shape.bench.chain, data, own, shape.entry, SQUARE, theta)
+    _draw(rng, shape.bench.chain, data, fitting, shape.entry, SQUARE, theta)
     assert shape.inside(theta, (1.0 + 1e-9) * SQUARE).all()
     is_pinned = np.ones(len(shape.terms), dtype=bool)
     is_pinned[shape.place] = False
@@ -560,7 +560,9 @@ def test_the_volume_is_the_share_of_a_box(name: str) -> None:
     half = np.sqrt(1.3 * SQUARE * np.diag(covariance))  # a little larger than need be
     uniform = np.random.default_rng(n).uniform(-1.0, 1.0, (n_draws, n))
     share = shape.inside(shape.moved(uniform * half), SQUARE).mean()
-    volume = math.exp(_volume(shape.bench.engine.regression, shape.bench.own, shape.entry, SQUARE))
+    volume = math.exp(
+        _volume(shape.bench.engine.regression, shape.bench.fitting, shape.entry, SQUARE)
+    )
     expected = volume / np.prod(2.0 * half)
     assert 0.02 < expected < 0.98
     assert abs(share - expected) < 4.8 * math.sqrt(expected * (1.0 - expected) / n_draws)
@@ -574,9 +576,9 @@ def test_pinned_terms_alone_have_no_volume_and_nothing_to_draw(pinned: str) -> N
     assert error == pytest.approx(bench.run(terms, theta)[0], rel=1e-9)
     data, rng = bench.engine.regression, np.random.default_rng(0)
     before = rng.bit_generator.state
-    assert _volume(data, bench.own, entry, SQUARE) == 0.0
+    assert _volume(data, bench.fitting, entry, SQUARE) == 0.0
     drawn = np.zeros((3, len(terms)))
-    _draw(rng, bench.chain, data, bench.own, entry, SQUARE, drawn)
+    _draw(rng, bench.chain, data, bench.fitting, entry, SQUARE, drawn)
     assert (drawn == data.pinned_theta).all()
     assert rng.bit_generator.state == before
 

@@ -47,22 +47,22 @@ class Bench(NamedTuple):
     """An engine's tables, with a structure in their scratch."""
 
     engine: AbcEngine
-    own: FitWork
+    fitting: FitWork
 
     def write(self, terms: list[Term], theta: list[float]) -> None:
-        write_terms(self.own.scratch, self.engine.encoding, terms)
-        self.own.scratch.theta[: len(theta)] = theta
+        write_terms(self.fitting.scratch, self.engine.encoding, terms)
+        self.fitting.scratch.theta[: len(theta)] = theta
 
     def run(self, terms: list[Term], theta: list[float], limit: float = math.inf):
         """The squared error and the number of steps."""
         self.write(terms, theta)
         with np.errstate(all="ignore"):  # uncompiled, NumPy scalars warn of infinities
-            return _run(self.own.scratch, self.engine.regression, self.own.run, limit)
+            return _run(self.fitting.scratch, self.engine.regression, self.fitting.run, limit)
 
 
 def _bench(data: Dataset, grammar: Grammar, scaling: Scaling | None = None) -> Bench:
     engine = abc_engine(data, grammar.alphabet, 10, ladder=Ladder(rungs=1), scaling=scaling)
-    return Bench(engine, engine.start(0).own)
+    return Bench(engine, engine.start(0).fitting)
 
 
 def _data(lengths: tuple[int, ...] = LENGTHS, seed: int = 0) -> Dataset:
@@ -140,10 +140,10 @@ def test_the_run_is_that_of_the_model_to_the_last_bit(drawn: Drawn) -> None:
     error, n_steps = bench.run(terms, theta)
     assert error == pytest.approx(_squared_error(bench, simulated), rel=1e-12)
     if error < math.inf:
-        assert bench.own.run.data.predicted.tolist() == simulated.tolist()
+        assert bench.fitting.run.data.predicted.tolist() == simulated.tolist()
         assert n_steps == bench.engine.regression.n_rows
     is_fed_back = any(atom.signal == "y" for term in terms for atom in term)
-    found = _feeds_back(bench.own.scratch, bench.engine.regression, bench.own.run)
+    found = _feeds_back(bench.fitting.scratch, bench.engine.regression, bench.fitting.run)
     assert found == is_fed_back
 
 
@@ -156,7 +156,7 @@ def test_neither_the_order_of_terms_nor_units_change_a_run(drawn: Drawn) -> None
     simulated = _simulated(bench, terms, theta)
     error, _ = bench.run(terms, theta)
     assert error == pytest.approx(_squared_error(bench, simulated), rel=1e-9)
-    np.testing.assert_allclose(bench.own.run.data.predicted, simulated, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(bench.fitting.run.data.predicted, simulated, rtol=1e-7, atol=1e-9)
 
 
 @given(models(), st.floats(0.0, 2.0))

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 from arviz_stats.base import array_stats
-from tests.systems import Record, by_hand, quick, simulated
+from tests.systems import Drawn, by_hand, quick, simulated
 
 from adjoin import Dataset, Grammar, Posterior, Structure
 from adjoin.exchange.arviz_data import import_arviz
@@ -21,7 +21,7 @@ LARGE = "u(k-1) + y(k-1) + y(k-2)"
 OTHER = "u(k) + u(k-1)^2"
 
 
-def chain(texts: list[str], n: int, seed: int, level: float = 1.0) -> list[Record]:
+def chain(texts: list[str], n: int, seed: int, level: float = 1.0) -> list[Drawn]:
     """Independent draws of these structures, with noise variances around a level."""
     rng = np.random.default_rng(seed)
     chosen = [texts[i] for i in rng.integers(len(texts), size=n)]

@@ -17,10 +17,11 @@ from adjoin.cases.registry import CASES
 from adjoin.checks import is_real, require_count, require_seed
 from adjoin.errors import AdjoinError
 from adjoin.identifier import Identifier
+from adjoin.inference import objective
 from adjoin.inference.prior import RAW, Prior
 from adjoin.inference.runner import Observer
 
-OSA, ABC = "osa", "abc"
+OSA, ABC = objective.PREDICTION.name, objective.ABC.name
 OBJECTIVES = {OSA: "one step ahead", ABC: "free run"}
 TERM_RATES = (1.0, 5.0, 20.0)
 
@@ -37,7 +38,7 @@ class Setup:
     ----------
     method : str
         What it is called.
-    objective : {"osa", "abc"}
+    objective : {"prediction", "abc"}
     expected_terms : float
         λ_t.
     samples, max_lag : int
@@ -139,7 +140,7 @@ class Variant:
     ----------
     method : str
         What it is called; no two of a case are called the same under one protocol.
-    objective : {"osa", "abc"}
+    objective : {"prediction", "abc"}
     seconds : tuple of 3 float
         Of one core for one chain of a full run, for λ_t of 1, 5 and 20.
     settings : mapping
@@ -187,7 +188,7 @@ class Plan:
     ----------
     case : str
         Its name, one of `registry.CASES`.
-    objectives : tuple of {"osa", "abc"}
+    objectives : tuple of {"prediction", "abc"}
     term_rates : tuple of float
         Values of λ_t.
     chains : int or None
@@ -214,7 +215,9 @@ class Plan:
     def __post_init__(self) -> None:
         if self.case not in CASES:
             raise AdjoinError(f"there is no case '{self.case}'; there are {', '.join(CASES)}")
-        for name in self.objectives:
+        names = tuple(map(objective.objective_name, self.objectives))
+        object.__setattr__(self, "objectives", names)
+        for name in names:
             if name not in OBJECTIVES:
                 known = " and ".join(OBJECTIVES)
                 raise AdjoinError(f"there is no objective '{name}'; there are {known}")

@@ -28,8 +28,8 @@ _NAMES = f"{', '.join(_OTHERS)} or {_LAST}."
 def case(
     name: Annotated[str, typer.Argument(metavar="NAME", help=_NAMES)],
     objective: Annotated[
-        str, typer.Option(help="osa (one step ahead), abc (free run), or osa,abc.")
-    ] = "osa,abc",
+        str, typer.Option(help="prediction (one step ahead), abc (free run), or both.")
+    ] = "prediction,abc",
     lambda_t: Annotated[
         str, typer.Option("--lambda-t", help="Terms expected a priori, one run for each.")
     ] = "1,5,20",
@@ -59,7 +59,7 @@ def case(
     Says first how long it will take. With --out: a page (index.html and
     index.md), CSV tables, pictures and case.json.
 
-    [dim]Example:[/dim] adjoin case academic --objective osa --out academic
+    [dim]Example:[/dim] adjoin case academic --objective prediction --out academic
     """
     if out is not None:
         _require_folder(out)

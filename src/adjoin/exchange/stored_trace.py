@@ -72,9 +72,9 @@ def read_trace(group: StoredGroup, encoding: Encoding) -> ChainTrace:
 
 
 def _check(group: StoredGroup, trace: ChainTrace) -> None:
-    n_records, n_structures = len(trace.structure), len(trace.structures)
-    if not 0 < n_records <= trace.n_samples:
-        raise group.fault("structure", f"has {n_records} records of {trace.n_samples} samples")
+    n_draws, n_structures = len(trace.structure), len(trace.structures)
+    if not 0 < n_draws <= trace.n_samples:
+        raise group.fault("structure", f"has {n_draws} draws of {trace.n_samples} samples")
     if trace.structure.min() < 0 or trace.structure.max() >= n_structures:
         raise group.fault("structure", f"must be from 0 to below {n_structures}")
     n_terms = np.array([len(keys) for keys in trace.structures])[trace.structure]

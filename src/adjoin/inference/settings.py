@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from functools import cached_property
-from types import MappingProxyType
 from typing import Any, Protocol
 
 from adjoin.checks import is_real
@@ -48,7 +46,7 @@ class RunSettings(Mapping[str, Any]):
     Most fields are arguments of `Identifier` by the same name, as they came out: `likelihood_power`
     is a number even where it was estimated, and `center` says whether anything was. `grammar` is
     the grammar's name, `call` the arguments that make the run again, as text; `data` and
-    `validation` are what the command line was given. `own` is what the engine alone has.
+    `validation` are what the command line was given. `own_settings` is what the engine alone has.
     """
 
     objective: Objective = PREDICTION
@@ -75,24 +73,24 @@ class RunSettings(Mapping[str, Any]):
     call: str = ""
     data: tuple[str, ...] = ()
     validation: float | None = None
-    own: OwnSettings = field(default_factory=NoSettings)
+    own_settings: OwnSettings = field(default_factory=NoSettings)
 
     @property
     def is_residual(self) -> bool:
         """Whether fixed terms kept the coefficients of their own fit."""
         return self.initial_mode == RESIDUAL
 
-    @cached_property
-    def plain(self) -> Mapping[str, Any]:
+    @property
+    def plain(self) -> dict[str, Any]:
         """By name, as values that JSON has; the engine's own first."""
-        found = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "own"}
+        found = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "own_settings"}
         found |= {name: list(value) for name, value in found.items() if isinstance(value, tuple)}
         typed = {
             "objective": self.objective.name,
             "prior": self.prior.settings,
             "moves": self.moves.probabilities,
         }
-        return MappingProxyType(self.own.plain | found | typed)
+        return self.own_settings.plain | found | typed
 
     def __getitem__(self, name: str) -> Any:
         return self.plain[name]
@@ -118,9 +116,9 @@ def read_settings(
     AdjoinError
         That names the setting, where a value is none that a run could have.
     """
-    known = {f.name for f in fields(RunSettings)} - {"own"}
+    known = {f.name for f in fields(RunSettings)} - {"own_settings"}
     found = {name: value for name, value in values.items() if name in known}
-    own = read_own({name: value for name, value in values.items() if name not in known})
+    own_settings = read_own({name: value for name, value in values.items() if name not in known})
     for name, value in found.items():
         if name in _KINDS and not _KINDS[name](value):
             raise AdjoinError(f"settings: {name} cannot be {value!r}")
@@ -129,7 +127,7 @@ def read_settings(
         found["prior"] = _read_prior(found["prior"])
     if "moves" in found:
         found["moves"] = Moves.read(found["moves"])
-    return RunSettings(**{**found, "objective": objective, "own": own})
+    return RunSettings(**{**found, "objective": objective, "own_settings": own_settings})
 
 
 def _read_prior(values: Any) -> Prior:

@@ -17,15 +17,15 @@ from adjoin.arrays import Float1D, Float2D, Int1D, Int2D
 from adjoin.grammar.encoding import Encoding
 from adjoin.kernels.state import N_MOVES, Cursor, Trace
 
-_RECORDS, _VALUES = 4096, 65_536  # per buffer: a few hundred kilobytes
-_SCALARS = ("noise", "coefficient", "log_lik", "log_prior", "distance")  # one of each a record
+_DRAWS, _VALUES = 4096, 65_536  # per buffer: a few hundred kilobytes
+_SCALARS = ("noise", "coefficient", "log_lik", "log_prior", "distance")  # one of each a draw
 _MOST_SEEN = 50_000  # orders of terms remembered; a long chain of large structures meets millions
 
 
 class LadderTrace(NamedTuple):
     """How the tolerance ladder of a free-run chain came about, and how it did once it was frozen.
 
-    ``distance`` : (n_records,) of each recorded state, in the unit of the tolerances.
+    ``distance`` : (n_draws,) of each recorded state, in the unit of the tolerances.
     ``tolerance`` : (n_stages, n_rungs) the ladder after calibration and after every stage of
     annealing; the last row is the frozen one. ``floor`` : (n_stages,) smallest distance met so far.
     ``width`` : (n_rungs,) of the random walk. ``move`` : (n_rungs, 9, 3), ``guided`` : (n_rungs, 2)
@@ -46,17 +46,17 @@ class LadderTrace(NamedTuple):
 
 
 class ChainTrace(NamedTuple):
-    """All records of one chain, one row each; structures are numbered by first appearance.
+    """All recorded draws of one chain, one row each; structures are numbered by first appearance.
 
     ``structures`` : keys of the terms of each structure, in canonical order.
-    ``structure`` : (n_records,) number of the structure.
-    ``theta`` : coefficients of all records end to end, in canonical order of the terms.
-    ``offset`` : (n_records + 1,) the coefficients of record i are theta[offset[i] : offset[i + 1]].
-    ``noise``, ``coefficient`` : (n_records,) variances σ² and σ_θ².
-    ``log_lik``, ``log_prior`` : (n_records,) of the draw, and of its structure.
+    ``structure`` : (n_draws,) number of the structure.
+    ``theta`` : coefficients of all draws end to end, in canonical order of the terms.
+    ``offset`` : (n_draws + 1,) the coefficients of draw i are theta[offset[i] : offset[i + 1]].
+    ``noise``, ``coefficient`` : (n_draws,) variances σ² and σ_θ².
+    ``log_lik``, ``log_prior`` : (n_draws,) of the draw, and of its structure.
     ``move`` : (9, 3) moves proposed, possible, accepted; ``trouble`` : (3,) see `Trace`.
     ``n_samples`` : how many samples were drawn.
-    ``ladder`` : of a free-run chain; its records begin when the ladder is frozen.
+    ``ladder`` : of a free-run chain; its draws begin when the ladder is frozen.
     """
 
     structures: list[tuple[int, ...]]
@@ -134,13 +134,13 @@ def join(first: ChainTrace, second: ChainTrace) -> ChainTrace:
 def make_buffer(capacity: int) -> Trace:
     """An empty buffer for chains of at most `capacity` terms."""
     return Trace(
-        n_terms=np.zeros(_RECORDS, dtype=np.int64),
-        is_new=np.zeros(_RECORDS, dtype=np.int64),
-        noise=np.zeros(_RECORDS),
-        coefficient=np.zeros(_RECORDS),
-        log_lik=np.zeros(_RECORDS),
-        log_prior=np.zeros(_RECORDS),
-        distance=np.zeros(_RECORDS),
+        n_terms=np.zeros(_DRAWS, dtype=np.int64),
+        is_new=np.zeros(_DRAWS, dtype=np.int64),
+        noise=np.zeros(_DRAWS),
+        coefficient=np.zeros(_DRAWS),
+        log_lik=np.zeros(_DRAWS),
+        log_prior=np.zeros(_DRAWS),
+        distance=np.zeros(_DRAWS),
         theta=np.zeros(_VALUES + capacity),
         key=np.zeros(_VALUES + capacity, dtype=np.int64),
         cursor=Cursor(*np.zeros((3, 1), dtype=np.int64)),
@@ -173,9 +173,9 @@ class TraceLog:
 
     def drain(self, buffer: Trace) -> None:
         """Take over what a buffer holds, and empty it; its counters go on counting."""
-        n_records, n_theta = buffer.cursor.n_records[0], buffer.cursor.n_theta[0]
-        start = np.flatnonzero(buffer.is_new[:n_records])
-        end = np.append(start[1:], n_records)[: len(start)]  # none of none
+        n_draws, n_theta = buffer.cursor.n_draws[0], buffer.cursor.n_theta[0]
+        start = np.flatnonzero(buffer.is_new[:n_draws])
+        end = np.append(start[1:], n_draws)[: len(start)]  # none of none
         numbers = np.empty(len(start), dtype=np.int64)
         theta = buffer.theta[:n_theta].copy()
         place = key_place = 0
@@ -189,9 +189,9 @@ class TraceLog:
             place += width
             key_place += size
         self._structure.append(np.repeat(numbers, end - start))
-        self._n_terms.append(buffer.n_terms[:n_records].copy())
+        self._n_terms.append(buffer.n_terms[:n_draws].copy())
         self._theta.append(theta)
-        self._scalar.append(np.array([getattr(buffer, name)[:n_records] for name in _SCALARS]))
+        self._scalar.append(np.array([getattr(buffer, name)[:n_draws] for name in _SCALARS]))
         for written in buffer.cursor:
             written[:] = 0
 
@@ -213,7 +213,7 @@ class TraceLog:
     ) -> ChainTrace:
         """Everything collected, and what the buffer still holds.
 
-        The distances of the records are put into the `ladder`, if there is one.
+        The distances of the draws are put into the `ladder`, if there is one.
         """
         self.drain(buffer)
         scalar = dict(zip(_SCALARS, np.concatenate(self._scalar, axis=1), strict=True))

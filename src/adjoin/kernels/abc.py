@@ -35,7 +35,6 @@ from adjoin.kernels.ladders import AbcLadder, AbcRules, AbcTarget, Rungs, Walk
 from adjoin.kernels.layouts import Regression
 from adjoin.kernels.moves import propose
 from adjoin.kernels.prior import log_coefficients, log_normal
-from adjoin.kernels.record import has_room, record
 from adjoin.kernels.rungs import exchange, first_of_pairs, rung
 from adjoin.kernels.state import (
     ACCEPTED,
@@ -63,6 +62,7 @@ from adjoin.kernels.state import (
 )
 from adjoin.kernels.tables import FitWork
 from adjoin.kernels.terms import term_key
+from adjoin.kernels.tracing import has_room, write_draw
 
 # Squared errors that differ by less are equal: a fit is not polished twice.
 ROUNDING = 1e-9
@@ -74,7 +74,7 @@ def propose_terms(
     c: int,
     rules: AbcRules,
     ladder: AbcLadder,
-    own: FitWork,
+    fitting: FitWork,
     trace: Trace,
 ) -> bool:
     """Propose terms on one rung and, unless it is guided, their coefficients; whether it can.
@@ -82,7 +82,7 @@ def propose_terms(
     Draws the move, whether it is guided, the uniform of the decision, what the move draws, and the
     coefficients.
 
-    Mutates: rng, ladder, own, trace. Allocates: nothing.
+    Mutates: rng, ladder, fitting, trace. Allocates: nothing.
     """
     target, rungs, counters = rules.target, ladder.rungs, ladder.rungs.counters
     current, proposed, pending = rung(rungs.state, c), rung(rungs.proposed, c), rungs.pending
@@ -97,7 +97,7 @@ def propose_terms(
     edit, index, degree, log_ratio = IMPOSSIBLE, 0, 0, 0.0
     if move != STAY:
         edit, index, degree, log_ratio = propose(
-            rng, move, current, rules.prior, rules.moves, own.work
+            rng, move, current, rules.prior, rules.moves, fitting.work
         )
         if edit == IMPOSSIBLE:
             counters.saved[IMPOSSIBLE_MOVES] += 1
@@ -108,8 +108,8 @@ def propose_terms(
     counters.move[c, move, POSSIBLE] += 1
     copy_state(current, proposed)
     if move != STAY:
-        key = term_key(own.work.atom, degree, rules.prior.weight.shape[0])
-        apply_edit(proposed, edit, index, degree, key, own.work)
+        key = term_key(fitting.work.atom, degree, rules.prior.weight.shape[0])
+        apply_edit(proposed, edit, index, degree, key, fitting.work)
     birth = target.birth_sd * target.birth_sd
     if is_guided:
         counters.guided[c, 0] += 1
@@ -127,36 +127,36 @@ def propose_terms(
 
 
 @kernel()
-def find_fit(rungs: Rungs, c: int, side: int, own: FitWork) -> int:
+def find_fit(rungs: Rungs, c: int, side: int, fitting: FitWork) -> int:
     """The fit of a rung's present (side 0) or proposed (1) structure; negative if it is new.
 
-    Mutates: own. Allocates: nothing.
+    Mutates: fitting. Allocates: nothing.
     """
     if side == 0:
-        return look_up(rung(rungs.state, c), own)
-    return look_up(rung(rungs.proposed, c), own)
+        return look_up(rung(rungs.state, c), fitting)
+    return look_up(rung(rungs.proposed, c), fitting)
 
 
 @kernel()
 def enter_fit(
-    fit: tuple[int, float, float], rules: AbcRules, data: Regression, own: FitWork
+    fit: tuple[int, float, float], rules: AbcRules, data: Regression, fitting: FitWork
 ) -> int:
     """Enter what `fit_structure` has just made, with its score; its entry.
 
-    Mutates: own. Allocates: nothing.
+    Mutates: fitting. Allocates: nothing.
     """
-    entry = add_fit(own, fit)
-    score_fit(rules.prior, rules.moves.n_fixed, rules.target.coefficient, data, own, entry)
+    entry = add_fit(fitting, fit)
+    score_fit(rules.prior, rules.moves.n_fixed, rules.target.coefficient, data, fitting, entry)
     return entry
 
 
 @kernel()
-def note_champion(c: int, side: int, entry: int, ladder: AbcLadder, own: FitWork) -> None:
+def note_champion(c: int, side: int, entry: int, ladder: AbcLadder, fitting: FitWork) -> None:
     """Keep the structure looked up last if its score is the best so far.
 
     Mutates: ladder. Allocates: nothing.
     """
-    found, champion = own.fits.entry, ladder.champion
+    found, champion = fitting.fits.entry, ladder.champion
     if not is_usable(found, entry, ladder.tolerances.level[0]):
         return
     if not found.score[entry] > champion.score[0]:
@@ -166,7 +166,7 @@ def note_champion(c: int, side: int, entry: int, ladder: AbcLadder, own: FitWork
         copy_state(rung(ladder.rungs.state, c), champion.state)
     else:
         copy_state(rung(ladder.rungs.proposed, c), champion.state)
-    fitted_theta(own, entry, champion.state.theta)
+    fitted_theta(fitting, entry, champion.state.theta)
 
 
 @kernel()
@@ -178,27 +178,27 @@ def guide(
     target: AbcTarget,
     data: Regression,
     ladder: AbcLadder,
-    own: FitWork,
+    fitting: FitWork,
 ) -> bool:
     """One side of a guided proposal; False if it is impossible.
 
     The present coefficients (side 0) must lie in the ellipsoid that the reverse would draw them
     from; the proposed ones (1) are drawn from theirs. The volumes enter the ratio.
 
-    Mutates: rng, ladder, own. Allocates: nothing.
+    Mutates: rng, ladder, fitting. Allocates: nothing.
     """
-    found, rungs, tolerances = own.fits.entry, ladder.rungs, ladder.tolerances
+    found, rungs, tolerances = fitting.fits.entry, ladder.rungs, ladder.tolerances
     if not is_usable(found, entry, tolerances.level[0]):
         return False
     square = target.reach * (tolerances.tolerance[c] * target.unit - found.error[entry])
     if not square > 0.0:
         return False
-    volume = log_volume(own.fits, data, entry, square)
+    volume = log_volume(fitting.fits, data, entry, square)
     if side == 0:
         rungs.pending.log_ratio[c] -= volume
-        return is_inside(own, entry, rung(rungs.state, c).theta, square)
+        return is_inside(fitting, entry, rung(rungs.state, c).theta, square)
     rungs.pending.log_ratio[c] += volume
-    draw_inside(rng, own, data, entry, square, rung(rungs.proposed, c).theta)
+    draw_inside(rng, fitting, data, entry, square, rung(rungs.proposed, c).theta)
     return True
 
 
@@ -219,32 +219,32 @@ def is_likely(c: int, coefficient: float, rungs: Rungs) -> bool:
 
 
 @kernel()
-def take_optimum(c: int, entry: int, level: float, rungs: Rungs, own: FitWork) -> bool:
+def take_optimum(c: int, entry: int, level: float, rungs: Rungs, fitting: FitWork) -> bool:
     """Propose the optimum of a rung's own structure; False if the rung is as near already.
 
-    Mutates: rungs, own. Allocates: nothing.
+    Mutates: rungs, fitting. Allocates: nothing.
     """
-    found, pending = own.fits.entry, rungs.pending
+    found, pending = fitting.fits.entry, rungs.pending
     if not is_usable(found, entry, level):
         return False
     if not found.error[entry] < (1.0 - ROUNDING) * rungs.error[c]:
         return False
     proposed = rung(rungs.proposed, c)
     copy_state(rung(rungs.state, c), proposed)
-    fitted_theta(own, entry, proposed.theta)
+    fitted_theta(fitting, entry, proposed.theta)
     pending.is_open[c], pending.move[c], pending.is_guided[c] = 1, STAY, 1
     return True
 
 
 @kernel()
-def simulate_rung(c: int, limit: float, data: Regression, rungs: Rungs, own: FitWork) -> float:
+def simulate_rung(c: int, limit: float, data: Regression, rungs: Rungs, fitting: FitWork) -> float:
     """Squared error of the free run of a rung's proposal, infinite beyond `limit`.
 
-    Mutates: rungs, own. Allocates: nothing.
+    Mutates: rungs, fitting. Allocates: nothing.
     """
     proposed, saved = rung(rungs.proposed, c), rungs.counters.saved
-    assemble(proposed, data, own.run)
-    error, n_steps = free_run_error(proposed.n_terms[0], own.run, limit)
+    assemble(proposed, data, fitting.run)
+    error, n_steps = free_run_error(proposed.n_terms[0], fitting.run, limit)
     saved[SIMULATIONS] += 1
     saved[STEPS] += n_steps
     if error < math.inf:
@@ -348,7 +348,7 @@ def finish_sample(
         tolerances.n_cold[0] += 1
     elif n_drawn % target.thin == 0:
         cold.noise[0] = noise_proxy(target, ladder)
-        record(cold, rules.prior, rules.moves, trace, 0.0, tolerances.distance[0], is_new)
+        write_draw(cold, rules.prior, rules.moves, trace, 0.0, tolerances.distance[0], is_new)
         is_new = False
     return is_new
 
@@ -359,7 +359,7 @@ def run_abc(
     rules: AbcRules,
     data: Regression,
     ladder: AbcLadder,
-    own: FitWork,
+    fitting: FitWork,
     trace: Trace,
     mode: int,
     n_samples: int,
@@ -369,13 +369,13 @@ def run_abc(
     `mode` says what is done with them, from `RECORD` to `PROPOSE`; see the codes in ``state``.
     (One entry for all, because each one that can propose takes its own time to compile.)
 
-    Mutates: rng, ladder, own, trace. Allocates: nothing.
+    Mutates: rng, ladder, fitting, trace. Allocates: nothing.
     """
     # Taken out of the loop, where a tuple of arrays would be counted in and out again and again.
     target, rungs, n_drawn, is_new = rules.target, ladder.rungs, 0, True
     tolerance, distance = ladder.tolerances.tolerance, ladder.tolerances.distance
     is_guided, saved, level = rungs.pending.is_guided, rungs.counters.saved, ladder.tolerances.level
-    error, series, predicted = ladder.runs.error, ladder.runs.series, own.run.data.predicted
+    error, series, predicted = ladder.runs.error, ladder.runs.series, fitting.run.data.predicted
     is_polish, capacity = mode == POLISH, ladder.best.state.key.shape[0]
     while n_drawn < n_samples and has_room(trace, capacity):
         for c in range(tolerance.shape[0]):
@@ -383,25 +383,25 @@ def run_abc(
                 tolerance[c] = distance[c]
             is_open, error[c] = True, math.inf
             if not is_polish:
-                is_open = propose_terms(rng, c, rules, ladder, own, trace)
+                is_open = propose_terms(rng, c, rules, ladder, fitting, trace)
             if is_open and (is_polish or is_guided[c] == 1):
                 for side in range(1 if is_polish else 2):
-                    entry = find_fit(rungs, c, side, own)
+                    entry = find_fit(rungs, c, side, fitting)
                     saved[FITS] += 1
                     if entry < 0:
-                        fit = fit_structure(data, own, target.coefficient, level[0])
-                        entry = enter_fit(fit, rules, data, own)
-                    note_champion(c, side, entry, ladder, own)
+                        fit = fit_structure(data, fitting, target.coefficient, level[0])
+                        entry = enter_fit(fit, rules, data, fitting)
+                    note_champion(c, side, entry, ladder, fitting)
                     if is_polish:
-                        is_open = take_optimum(c, entry, level[0], rungs, own)
+                        is_open = take_optimum(c, entry, level[0], rungs, fitting)
                     else:
-                        is_open = guide(rng, c, side, entry, target, data, ladder, own)
+                        is_open = guide(rng, c, side, entry, target, data, ladder, fitting)
                         saved[REFUSED_UNGUIDED] += 0 if is_open else 1
                     if not is_open:
                         break
             if is_open and (is_polish or is_likely(c, target.coefficient, rungs)):
                 limit = math.inf if mode == PROPOSE else tolerance[c] * target.unit
-                error[c] = simulate_rung(c, limit, data, rungs, own)
+                error[c] = simulate_rung(c, limit, data, rungs, fitting)
                 if mode == PROPOSE:
                     for k in range(series.shape[1]):
                         series[c, k] = predicted[k]

@@ -24,18 +24,18 @@ from adjoin.kernels.tables import FitTable, FitWork
 
 
 @kernel()
-def is_inside(own: FitWork, entry: int, theta: Float1D, square: float) -> bool:
+def is_inside(fitting: FitWork, entry: int, theta: Float1D, square: float) -> bool:
     """Whether θ, in the order of the structure looked up last, is in the ellipsoid ‖Jδ‖² ≤ square.
 
     Mutates: nothing. Allocates: nothing.
     """
-    fits, found = own.fits, own.fits.entry
+    fits, found = fitting.fits, fitting.fits.entry
     n, first, order = found.n_terms[entry], found.first_value[entry], found.first_key[entry]
     at, total = first + 2 * n, 0.0
     for i in range(n):
         row = 0.0
         for j in range(i, n):
-            place = own.place[fits.key[order + n + j]]
+            place = fitting.place[fits.key[order + n + j]]
             delta = theta[place] - fits.value[first + j]
             row += fits.value[at] * fits.value[first + n + j] * delta
             at += 1
@@ -61,7 +61,7 @@ def log_volume(fits: FitTable, data: Regression, entry: int, square: float) -> f
 @kernel()
 def draw_inside(
     rng: np.random.Generator,
-    own: FitWork,
+    fitting: FitWork,
     data: Regression,
     entry: int,
     square: float,
@@ -69,9 +69,9 @@ def draw_inside(
 ) -> None:
     """A θ uniform on the ellipsoid ‖Jδ‖² ≤ square, in the order of the structure looked up last.
 
-    Mutates: rng (a normal per free term and a uniform), own.linear, theta. Allocates: nothing.
+    Mutates: rng (a normal per free term and a uniform), fitting.linear, theta. Allocates: nothing.
     """
-    fits, found, linear = own.fits, own.fits.entry, own.linear
+    fits, found, linear = fitting.fits, fitting.fits.entry, fitting.linear
     n, first, order = found.n_terms[entry], found.first_value[entry], found.first_key[entry]
     n_free, length = n - data.pinned_key.shape[0], 0.0
     for i in range(n):
@@ -86,5 +86,5 @@ def draw_inside(
     load_factor(fits, entry, linear.factor)
     solve_upper(linear.factor, n, linear.step)
     for i in range(n):
-        place = own.place[fits.key[order + n + i]]
+        place = fitting.place[fits.key[order + n + i]]
         theta[place] = fits.value[first + i] + linear.step[i] / fits.value[first + n + i]

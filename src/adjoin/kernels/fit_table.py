@@ -16,17 +16,17 @@ from adjoin.kernels.tables import FitTable, FitWork
 
 
 @kernel()
-def sort_terms(chain: Chain, own: FitWork) -> None:
+def sort_terms(chain: Chain, fitting: FitWork) -> None:
     """The keys of a structure in ascending order, and where each is.
 
-    Mutates: own.sorted, own.place. Allocates: nothing.
+    Mutates: fitting.sorted, fitting.place. Allocates: nothing.
     """
     for i in range(chain.n_terms[0]):
         key, j = chain.key[i], i
-        while j > 0 and own.sorted[j - 1] > key:
-            own.sorted[j], own.place[j] = own.sorted[j - 1], own.place[j - 1]
+        while j > 0 and fitting.sorted[j - 1] > key:
+            fitting.sorted[j], fitting.place[j] = fitting.sorted[j - 1], fitting.place[j - 1]
             j -= 1
-        own.sorted[j], own.place[j] = key, i
+        fitting.sorted[j], fitting.place[j] = key, i
 
 
 @kernel()
@@ -72,18 +72,18 @@ def n_values(n: int) -> int:
 
 
 @kernel()
-def look_up(chain: Chain, own: FitWork) -> int:
+def look_up(chain: Chain, fitting: FitWork) -> int:
     """The entry of a chain's structure; if there is none, -1 and the structure is in the scratch.
 
-    Mutates: own. Allocates: nothing.
+    Mutates: fitting. Allocates: nothing.
     """
-    fits, scratch, n = own.fits, own.scratch, chain.n_terms[0]
-    sort_terms(chain, own)
-    found = find_entry(fits, own.sorted, n)
+    fits, scratch, n = fitting.fits, fitting.scratch, chain.n_terms[0]
+    sort_terms(chain, fitting)
+    found = find_entry(fits, fitting.sorted, n)
     if found >= 0:
         return found
     for i in range(n):
-        place = own.place[i]
+        place = fitting.place[i]
         scratch.degree[i], scratch.key[i] = chain.degree[place], chain.key[place]
         for a in range(chain.atom.shape[1]):
             scratch.atom[i, a] = chain.atom[place, a]
@@ -92,12 +92,12 @@ def look_up(chain: Chain, own: FitWork) -> int:
 
 
 @kernel()
-def add_fit(own: FitWork, fit: tuple[int, float, float]) -> int:
+def add_fit(fitting: FitWork, fit: tuple[int, float, float]) -> int:
     """Enter what `fit_structure` has just made of the scratch; its entry, without a score yet.
 
-    Mutates: own. Allocates: nothing.
+    Mutates: fitting. Allocates: nothing.
     """
-    fits, found, n = own.fits, own.fits.entry, own.scratch.n_terms[0]
+    fits, found, n = fitting.fits, fitting.fits.entry, fitting.scratch.n_terms[0]
     if (
         fits.n_entries[0] == found.status.shape[0]
         or fits.n_keys[0] + 2 * n > fits.key.shape[0]
@@ -105,34 +105,34 @@ def add_fit(own: FitWork, fit: tuple[int, float, float]) -> int:
     ):
         forget_fits(fits)
     entry, first = fits.n_entries[0], fits.n_keys[0]
-    fits.bucket[-1 - find_entry(fits, own.sorted, n)] = entry
+    fits.bucket[-1 - find_entry(fits, fitting.sorted, n)] = entry
     found.status[entry], found.error[entry], found.foreseen[entry] = fit
     found.log_det[entry], found.score[entry] = math.nan, math.nan
     found.n_terms[entry] = n
     found.first_key[entry], found.first_value[entry] = first, fits.n_values[0]
     for i in range(n):
-        fits.key[first + i] = own.sorted[i]
+        fits.key[first + i] = fitting.sorted[i]
     fits.n_entries[0] += 1
     fits.n_made[0] += 1
     fits.n_keys[0] += 2 * n
     if found.status[entry] == FITTED:
-        store_fit(fits, entry, n, own)
+        store_fit(fits, entry, n, fitting)
         fits.n_values[0] += n_values(n)
     return entry
 
 
 @kernel()
-def store_fit(fits: FitTable, entry: int, n: int, own: FitWork) -> None:
+def store_fit(fits: FitTable, entry: int, n: int, fitting: FitWork) -> None:
     """Write a fit that succeeded into its place in the pools.
 
     Mutates: fits. Allocates: nothing.
     """
-    linear, value, first = own.linear, fits.value, fits.entry.first_value[entry]
+    linear, value, first = fitting.linear, fits.value, fits.entry.first_value[entry]
     order = fits.entry.first_key[entry] + n
     log_det, at = 0.0, first + 2 * n
     for i in range(n):
-        fits.key[order + i] = own.run.order[i]
-        value[first + i] = own.run.program.theta[i]
+        fits.key[order + i] = fitting.run.order[i]
+        value[first + i] = fitting.run.program.theta[i]
         value[first + n + i] = linear.length[i]
         log_det += math.log(linear.factor[i, i] * linear.length[i])
         for j in range(i, n):
@@ -156,12 +156,12 @@ def load_factor(fits: FitTable, entry: int, factor: Float2D) -> None:
 
 
 @kernel()
-def fitted_theta(own: FitWork, entry: int, theta: Float1D) -> None:
+def fitted_theta(fitting: FitWork, entry: int, theta: Float1D) -> None:
     """The optimum, in the order of the structure that was looked up last.
 
     Mutates: theta. Allocates: nothing.
     """
-    fits, found = own.fits, own.fits.entry
+    fits, found = fitting.fits, fitting.fits.entry
     n, first, order = found.n_terms[entry], found.first_value[entry], found.first_key[entry]
     for i in range(n):
-        theta[own.place[fits.key[order + n + i]]] = fits.value[first + i]
+        theta[fitting.place[fits.key[order + n + i]]] = fits.value[first + i]

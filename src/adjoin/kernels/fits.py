@@ -36,29 +36,34 @@ HOPELESS = 4.0
 
 
 @kernel()
-def one_step_start(scratch: Chain, data: Regression, own: FitWork, coefficient: float) -> bool:
+def one_step_start(scratch: Chain, data: Regression, fitting: FitWork, coefficient: float) -> bool:
     """θ by regularised one-step least squares; False if the terms cannot be told apart.
 
-    Mutates: scratch.theta, own. Allocates: nothing.
+    Mutates: scratch.theta, fitting. Allocates: nothing.
     """
-    n, fit, norm = scratch.n_terms[0], own.work.current, data.target_norm
-    forget_products(own.table, n)
+    n, fit, norm = scratch.n_terms[0], fitting.work.current, data.target_norm
+    forget_products(fitting.table, n)
     for i in range(n):
         slot = take_slot(
-            own.table, data, scratch.atom[i], scratch.degree[i], scratch.key[i], own.work.column
+            fitting.table,
+            data,
+            scratch.atom[i],
+            scratch.degree[i],
+            scratch.key[i],
+            fitting.work.column,
         )
-        is_pinned, size = pinned_place(data, scratch.key[i]) >= 0, own.table.norm[slot]
+        is_pinned, size = pinned_place(data, scratch.key[i]) >= 0, fitting.table.norm[slot]
         if not (is_pinned or (math.isfinite(size) and size > 0.0)):
             return False
-        place_term(own.table, data, slot, fit, i, i, own.work)
+        place_term(fitting.table, data, slot, fit, i, i, fitting.work)
     noise = START_NOISE * norm * norm / data.n_rows
     if math.isnan(evaluate(fit, n, noise, coefficient, 1.0, norm)):
         return False
     for i in range(n):
-        own.work.normal[i] = fit.projection[i]
-    solve_upper(fit.factor, n, own.work.normal)
+        fitting.work.normal[i] = fit.projection[i]
+    solve_upper(fit.factor, n, fitting.work.normal)
     for i in range(n):
-        scratch.theta[i] = math.sqrt(coefficient) * own.work.normal[i] / fit.spread[i]
+        scratch.theta[i] = math.sqrt(coefficient) * fitting.work.normal[i] / fit.spread[i]
         pinned = pinned_place(data, scratch.key[i])
         if pinned >= 0:
             scratch.theta[i] = data.pinned_theta[pinned]
@@ -66,12 +71,12 @@ def one_step_start(scratch: Chain, data: Regression, own: FitWork, coefficient: 
 
 
 @kernel()
-def damp_start(scratch: Chain, data: Regression, own: FitWork) -> float:
+def damp_start(scratch: Chain, data: Regression, fitting: FitWork) -> float:
     """Halve the coefficients of fed-back terms until the free run is sane; its squared error.
 
-    Mutates: scratch.theta, own. Allocates: nothing.
+    Mutates: scratch.theta, fitting. Allocates: nothing.
     """
-    n, run, limit = scratch.n_terms[0], own.run, BAD_START * data.output_norm**2
+    n, run, limit = scratch.n_terms[0], fitting.run, BAD_START * data.output_norm**2
     for _ in range(HALVINGS):
         error, _ = free_run_error(n, run, limit)
         if error < math.inf:
@@ -83,14 +88,14 @@ def damp_start(scratch: Chain, data: Regression, own: FitWork) -> float:
 
 
 @kernel()
-def hold_pinned(scratch: Chain, data: Regression, own: FitWork) -> None:
+def hold_pinned(scratch: Chain, data: Regression, fitting: FitWork) -> None:
     """Take the pinned terms out of JᵀJ and Jᵀr: a unit vector each, at right angles to all.
 
-    Mutates: own.linear. Allocates: nothing.
+    Mutates: fitting.linear. Allocates: nothing.
     """
-    n, linear = scratch.n_terms[0], own.linear
+    n, linear = scratch.n_terms[0], fitting.linear
     for i in range(n if data.pinned_key.shape[0] else 0):
-        if pinned_place(data, scratch.key[own.run.order[i]]) >= 0:
+        if pinned_place(data, scratch.key[fitting.run.order[i]]) >= 0:
             linear.gradient[i] = 0.0
             for j in range(n):
                 linear.normal[min(i, j), max(i, j)] = 1.0 if i == j else 0.0
@@ -136,21 +141,21 @@ def solve_step(linear: Linearised, n: int, damping: float) -> float:
 
 
 @kernel()
-def try_steps(n: int, own: FitWork, error: float, damping: float) -> tuple[float, float]:
+def try_steps(n: int, fitting: FitWork, error: float, damping: float) -> tuple[float, float]:
     """Step downhill from the program's coefficients, damped as needed; the error and the damping.
 
     The error is infinite if no step leads downhill: the coefficients are then as they were.
 
-    Mutates: own. Allocates: nothing.
+    Mutates: fitting. Allocates: nothing.
     """
-    linear, theta = own.linear, own.run.program.theta
+    linear, theta = fitting.linear, fitting.run.program.theta
     for i in range(n):
         linear.trial[i] = theta[i]
     for _ in range(TRIES):
         if not math.isnan(solve_step(linear, n, damping)):
             for i in range(n):
                 theta[i] = linear.trial[i] + linear.step[i]
-            found, _ = free_run_error(n, own.run, error)
+            found, _ = free_run_error(n, fitting.run, error)
             if found < error:
                 return found, damping / 10.0 if damping > 1e-3 else 0.0
         damping = max(10.0 * damping, 1e-3)
@@ -161,23 +166,23 @@ def try_steps(n: int, own: FitWork, error: float, damping: float) -> tuple[float
 
 @kernel()
 def fit_structure(
-    data: Regression, own: FitWork, coefficient: float, level: float
+    data: Regression, fitting: FitWork, coefficient: float, level: float
 ) -> tuple[int, float, float]:
     """Fit the structure in the scratch: what came of it, its squared error, the largest foreseen.
 
-    If it is `FITTED`, ``own.linear`` holds lengths and factor, and the program the coefficients and
-    their order. It is `GIVEN_UP` where an error is foreseen above `HOPELESS` times `level`, and
+    If it is `FITTED`, ``fitting.linear`` holds lengths and factor, and the program the coefficients
+    and their order. It is `GIVEN_UP` where an error is foreseen above `HOPELESS` times `level`, and
     `UNFITTABLE` where terms cannot be told apart or runs diverge.
 
-    Mutates: own. Allocates: nothing.
+    Mutates: fitting. Allocates: nothing.
     """
-    scratch, linear, run = own.scratch, own.linear, own.run
+    scratch, linear, run = fitting.scratch, fitting.linear, fitting.run
     n = scratch.n_terms[0]
-    if not one_step_start(scratch, data, own, coefficient):
+    if not one_step_start(scratch, data, fitting, coefficient):
         return NO_FIT
     assemble(scratch, data, run)
     if not feeds_back(run, n):  # then the free run is the one-step prediction
-        fit = own.work.current
+        fit = fitting.work.current
         for i in range(n):
             is_pinned = pinned_place(data, scratch.key[run.order[i]]) >= 0
             linear.length[i] = 1.0 if is_pinned else fit.norm[i]
@@ -186,15 +191,15 @@ def fit_structure(
                 linear.factor[i, j] = fit.correlation[i, j]
         if not factorise(linear.factor, n):
             return NO_FIT
-        error = squared_error(fit, scratch, data.target_norm, own.work)
+        error = squared_error(fit, scratch, data.target_norm, fitting.work)
         return FITTED, error, 0.0
-    error, damping, foreseen = damp_start(scratch, data, own), 0.0, 0.0
+    error, damping, foreseen = damp_start(scratch, data, fitting), 0.0, 0.0
     if error == math.inf:
         return NO_FIT
     for number in range(ROUNDS):
         if not linearise(n, run, linear):
             return NO_FIT
-        hold_pinned(scratch, data, own)
+        hold_pinned(scratch, data, fitting)
         if not scale_normal(linear, n):
             return NO_FIT
         gain = solve_step(linear, n, 0.0)
@@ -206,7 +211,7 @@ def fit_structure(
             return GIVEN_UP, math.nan, foreseen
         if gain < SETTLED * error / data.n_rows:
             break
-        found, damping = try_steps(n, own, error, damping)
+        found, damping = try_steps(n, fitting, error, damping)
         if found == math.inf:
             break
         error = found
@@ -228,7 +233,12 @@ def is_usable(found: Entries, entry: int, level: float) -> bool:
 
 @kernel()
 def score_fit(
-    prior: PriorTable, n_fixed: int, coefficient: float, data: Regression, own: FitWork, entry: int
+    prior: PriorTable,
+    n_fixed: int,
+    coefficient: float,
+    data: Regression,
+    fitting: FitWork,
+    entry: int,
 ) -> None:
     r"""Score the fit that was just made: the Laplace approximation of its structure's posterior.
 
@@ -240,14 +250,14 @@ def score_fit(
     structures. (Pinned coefficients have the same density in all.)
     Terms are taken in the order of their keys, so that it is the same in whatever order they came.
 
-    Mutates: own.fits. Allocates: nothing.
+    Mutates: fitting.fits. Allocates: nothing.
     """
-    fits, found, scratch = own.fits, own.fits.entry, own.scratch
+    fits, found, scratch = fitting.fits, fitting.fits.entry, fitting.scratch
     if found.status[entry] != FITTED:
         return
     n, first, score = found.n_terms[entry], found.first_value[entry], -found.log_det[entry]
     for i in range(n):
-        if own.place[i] >= n_fixed:
+        if fitting.place[i] >= n_fixed:
             density = term_prior(prior, scratch.atom[i], scratch.degree[i])
             score += math.log(prior.expected_terms * density)
         score += log_normal(fits.value[first + i], coefficient)

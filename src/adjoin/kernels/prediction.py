@@ -26,7 +26,6 @@ from adjoin.kernels.evidence import (
 from adjoin.kernels.layouts import Regression
 from adjoin.kernels.moves import propose
 from adjoin.kernels.products import place_term, take_slot
-from adjoin.kernels.record import has_room, record
 from adjoin.kernels.state import (
     ACCEPTED,
     APPEND,
@@ -45,6 +44,7 @@ from adjoin.kernels.state import (
 )
 from adjoin.kernels.tables import ProductTable, Work
 from adjoin.kernels.terms import term_key
+from adjoin.kernels.tracing import has_room, write_draw
 
 
 @kernel()
@@ -196,7 +196,7 @@ def run_prediction(
         n_drawn += 1
         if chain.n_drawn[0] % rules.target.thin == 0:
             log_lik = log_likelihood(data.n_rows, error, chain.noise[0])
-            record(chain, rules.prior, rules.moves, trace, log_lik, 0.0, is_new)
+            write_draw(chain, rules.prior, rules.moves, trace, log_lik, 0.0, is_new)
             is_new = False
     for i in range(chain.n_terms[0]):
         table.used[work.current.slot[i]] = chain.n_drawn[0]

@@ -97,9 +97,9 @@ class Chain(NamedTuple):
 
 
 class Cursor(NamedTuple):
-    """How much of a trace is written: records, coefficients, keys; (1,) each."""
+    """How much of a trace is written: draws, coefficients, keys; (1,) each."""
 
-    n_records: Int1D
+    n_draws: Int1D
     n_theta: Int1D
     n_keys: Int1D
 
@@ -107,12 +107,12 @@ class Cursor(NamedTuple):
 class Trace(NamedTuple):
     """What a block of samples leaves behind.
 
-    A *segment* is a run of records with the same terms in the same order.
+    A *segment* is a run of draws with the same terms in the same order.
 
-    ``n_terms``, ``is_new`` : (n_records,) number of terms; 1 where a segment begins.
-    ``noise``, ``coefficient`` : (n_records,) variances σ² and σ_θ². ``log_lik``, ``log_prior``,
-    ``distance`` : (n_records,) of the draw, of its structure, and of its free run.
-    ``theta`` : coefficients of all records end to end. ``key`` : terms of all segments end to end.
+    ``n_terms``, ``is_new`` : (n_draws,) number of terms; 1 where a segment begins.
+    ``noise``, ``coefficient`` : (n_draws,) variances σ² and σ_θ². ``log_lik``, ``log_prior``,
+    ``distance`` : (n_draws,) of the draw, of its structure, and of its free run.
+    ``theta`` : coefficients of all draws end to end. ``key`` : terms of all segments end to end.
     ``cursor`` : how much of it is written.
     ``move`` : (9, 3) moves proposed, possible and accepted. ``trouble`` : (3,) proposals refused
     because they could not be factorised, noise draws refused for it, structures with no room left.

@@ -199,9 +199,9 @@ class Sample:
         return self.scaling.coefficient_factor(exponents(term))
 
     def _first(self, trace: ChainTrace) -> int:
-        """The first record of a chain after burn-in."""
-        n_records = len(trace.structure)
-        return min(int(self.settings.burn_in * n_records), n_records - 1)
+        """The first draw of a chain after burn-in."""
+        n_draws = len(trace.structure)
+        return min(int(self.settings.burn_in * n_draws), n_draws - 1)
 
     @cached_property
     def draws(self) -> Draws:

@@ -47,7 +47,7 @@ class AbcChain:
         self.ladder.walk.width[:] = engine.ladder.width
         self.ladder.rungs.state.coefficient[:] = engine.target.coefficient
         free_run = make_free_run(engine.problem)
-        self.own = make_fit_work(free_run, capacity, degree, engine.table_bytes)
+        self.fitting = make_fit_work(free_run, capacity, degree, engine.table_bytes)
         self.buffer: Trace = make_buffer(capacity)
         self.log = TraceLog(engine.encoding)
         self.stage = -1  # not calibrated; then stages that are over
@@ -131,7 +131,7 @@ class AbcChain:
             rules,
             engine.regression,
             self.ladder,
-            self.own,
+            self.fitting,
             self.buffer,
             mode,
             n_samples,
@@ -163,7 +163,9 @@ class AbcChain:
         assert engine.distance is not None
         offset, scale = float(engine.scaling.offset[-1]), float(engine.scaling.scale[-1])
         total = 0.0
-        for first, stop in zip(self.own.run.data.first, self.own.run.data.stop, strict=True):
+        for first, stop in zip(
+            self.fitting.run.data.first, self.fitting.run.data.stop, strict=True
+        ):
             measured = engine.regression.output[first:stop] * scale + offset
             try:
                 value = float(engine.distance(simulated[first:stop] * scale + offset, measured))
@@ -239,7 +241,7 @@ class AbcChain:
 
     def _run_of_pinned(self) -> tuple[float, Float1D]:
         """Squared error and series of the free run of the pinned terms alone."""
-        problem, run = self.engine.problem, self.own.run.data
+        problem, run = self.engine.problem, self.fitting.run.data
         scaling, n_seed = problem.rows.scaling, problem.rows.max_lag
         inputs = [record.inputs for record in problem.data.records]
         seeds = [record.output[:n_seed] for record in problem.data.records]
@@ -300,7 +302,7 @@ class AbcChain:
         # Above, free runs are found without a guide, and every structure would have to be fitted.
         level = float(tolerances.tolerance[(engine.ladder.rungs - 1) // 2]) * engine.target.unit
         if level > tolerances.level[0]:  # what was given up may have a chance now
-            fits = self.own.fits
+            fits = self.fitting.fits
             for taken in (fits.n_entries, fits.n_keys, fits.n_values):
                 taken[:] = 0
             fits.bucket[:] = -1

@@ -247,7 +247,7 @@ class PredictionChain:
             if n_drawn < 0:
                 raise AdjoinError(self._singular())
             n_samples -= n_drawn
-            if n_samples > 0 and self.buffer.cursor.n_records[0]:
+            if n_samples > 0 and self.buffer.cursor.n_draws[0]:
                 self.log.drain(self.buffer)
 
     def _singular(self) -> str:

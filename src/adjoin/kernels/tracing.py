@@ -8,7 +8,7 @@ from adjoin.kernels.state import Chain, MoveTable, PriorTable, Trace
 
 
 @kernel()
-def record(
+def write_draw(
     chain: Chain,
     prior: PriorTable,
     moves: MoveTable,
@@ -22,7 +22,7 @@ def record(
     Mutates: trace. Allocates: nothing.
     """
     n, cursor = chain.n_terms[0], trace.cursor
-    row = cursor.n_records[0]
+    row = cursor.n_draws[0]
     trace.n_terms[row] = n
     trace.is_new[row] = 1 if is_new else 0
     trace.noise[row] = chain.noise[0]
@@ -34,7 +34,7 @@ def record(
         trace.theta[cursor.n_theta[0] + i] = chain.theta[i]
         if is_new:
             trace.key[cursor.n_keys[0] + i] = chain.key[i]
-    cursor.n_records[0] += 1
+    cursor.n_draws[0] += 1
     cursor.n_theta[0] += n
     if is_new:
         cursor.n_keys[0] += n
@@ -47,7 +47,7 @@ def has_room(trace: Trace, capacity: int) -> bool:
     Mutates: nothing. Allocates: nothing.
     """
     return (
-        trace.cursor.n_records[0] < trace.n_terms.shape[0]
+        trace.cursor.n_draws[0] < trace.n_terms.shape[0]
         and trace.cursor.n_theta[0] + capacity <= trace.theta.shape[0]
         and trace.cursor.n_keys[0] + capacity <= trace.key.shape[0]
     )
