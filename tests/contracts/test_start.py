@@ -79,7 +79,7 @@ def test_a_second_process_compiles_nothing_and_each_kernel_has_one_signature(
         cache = tmp_path / Path(_jit.CACHE_DIR).name
         # Half-written files of other processes have names of their own.
         shutil.copytree(_jit.CACHE_DIR, cache, ignore=shutil.ignore_patterns("*.tmp.*"))
-        for index in cache.rglob("gram.rehash-*.nbi"):
+        for index in cache.rglob("hashing.rehash-*.nbi"):
             index.unlink()
     _, first_misses, *signatures = _count_compilations(tmp_path)
     second_hits, second_misses, *_ = _count_compilations(tmp_path)
