@@ -61,7 +61,7 @@ class AbcChain:
     @property
     def n_drawn(self) -> int:
         """How many samples were drawn since the chain began."""
-        return int(self.ladder.rungs.state.n_drawn[0])
+        return int(self.ladder.rungs.state.n_drawn[0, 0])
 
     @property
     def n_samples(self) -> int:
@@ -71,7 +71,7 @@ class AbcChain:
     @property
     def n_terms(self) -> int:
         """The present number of terms of the coldest rung."""
-        return int(self.ladder.rungs.state.n_terms[0])
+        return int(self.ladder.rungs.state.n_terms[0, 0])
 
     @property
     def acceptance(self) -> float:
@@ -104,7 +104,7 @@ class AbcChain:
                 n_block = min(n_samples, end - self.n_drawn)
             before = self.n_drawn
             if self.is_stranded:
-                self.ladder.rungs.state.n_drawn[0] += n_block  # there is nothing it could record
+                self.ladder.rungs.state.n_drawn[0, 0] += n_block  # there is nothing it could record
             else:
                 self.run(RECORD if self.is_frozen else ANNEAL, n_block)
             n_samples -= self.n_drawn - before
@@ -363,8 +363,7 @@ class AbcChain:
 
 def as_rung(states: Chain, c: int) -> Chain:
     """The state of one rung, as views."""
-    many = {name: values[c : c + 1] for name, values in states._asdict().items()}
-    return Chain(**{name: v if v.ndim == 1 else v[0] for name, v in many.items()})
+    return Chain(**{name: values[c] for name, values in states._asdict().items()})
 
 
 def _copied(state: Chain) -> Chain:

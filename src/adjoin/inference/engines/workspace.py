@@ -23,10 +23,10 @@ def make_chain(capacity: int, max_degree: int, *rungs: int) -> Chain:
         degree=np.zeros((*rungs, capacity), dtype=np.int64),
         key=np.zeros((*rungs, capacity), dtype=np.int64),
         theta=np.zeros((*rungs, capacity)),
-        noise=np.ones(rungs or 1),
-        coefficient=np.ones(rungs or 1),
-        n_terms=np.zeros(rungs or 1, dtype=np.int64),
-        n_drawn=np.zeros(rungs or 1, dtype=np.int64),
+        noise=np.ones((*rungs, 1)),
+        coefficient=np.ones((*rungs, 1)),
+        n_terms=np.zeros((*rungs, 1), dtype=np.int64),
+        n_drawn=np.zeros((*rungs, 1), dtype=np.int64),
     )
 
 
