@@ -330,7 +330,7 @@ def test_every_rung_samples_its_own_tolerance() -> None:
             chain.advance(stride)
             distance[seed, :, i] = chain.ladder.tolerances.distance
             for c in range(3):
-                n_terms = state.n_terms[c]
+                n_terms = state.n_terms[c, 0]
                 place = [column[key] for key in state.key[c, :n_terms].tolist()]
                 theta[seed, c, i, place] = state.theta[c, :n_terms]
                 is_in[seed, c, i, place] = True

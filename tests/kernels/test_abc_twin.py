@@ -300,7 +300,7 @@ def _assert_same_state(chain: AbcChain, twin: Twin, rtol: float = 1e-8) -> None:
     ladder, digits = chain.ladder, chain.engine.encoding.digits
     rungs, tolerances, counters = ladder.rungs, ladder.tolerances, ladder.rungs.counters
     for c, rung in enumerate(twin.rungs):
-        n = int(rungs.state.n_terms[c])
+        n = int(rungs.state.n_terms[c, 0])
         assert [digits(key) for key in rungs.state.key[c, :n].tolist()] == rung.terms
         np.testing.assert_allclose(rungs.state.theta[c, :n], rung.theta, rtol=rtol, atol=1e-12)
         assert tolerances.distance[c] == pytest.approx(rung.distance, rel=rtol)
@@ -411,7 +411,7 @@ def test_calibration_equals_the_plain_one(case: str) -> None:
 
 def _assert_same_ladders(left: AbcChain, right: AbcChain) -> None:
     """To the last bit, all that a chain goes on from and all that it reports."""
-    for c, n in enumerate(left.ladder.rungs.state.n_terms):
+    for c, n in enumerate(left.ladder.rungs.state.n_terms[:, 0]):
         for name in ("atom", "degree", "key", "theta"):
             values = [getattr(chain.ladder.rungs.state, name)[c, :n] for chain in (left, right)]
             assert values[0].tolist() == values[1].tolist(), name

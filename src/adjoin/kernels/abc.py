@@ -293,7 +293,7 @@ def decide_rung(
         if distance < best.distance[0]:
             best.distance[0], best.error[0] = distance, error
             copy_state(rung(rungs.proposed, c), best.state)
-    n_moved = rungs.proposed.n_terms[c] - target.n_pinned
+    n_moved = rungs.proposed.n_terms[c, 0] - target.n_pinned
     if is_adapting and move == STAY and not is_guided and n_moved > 0:
         adapt_width(c, ladder.walk, target.acceptance, is_accepted)
     return is_accepted and move != STAY

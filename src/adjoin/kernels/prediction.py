@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from adjoin.arrays import Int1D
 from adjoin.kernels._jit import kernel
 from adjoin.kernels.draw import draw_categorical, draw_inverse_gamma
 from adjoin.kernels.edits import apply_edit
@@ -113,7 +114,7 @@ def step_variances(
     target: Target,
     data: Regression,
     work: Work,
-    trace: Trace,
+    trouble: Int1D,
     error: float,
 ) -> float:
     r"""Draw σ² and, if it has a prior, σ_θ²; the log evidence under them.
@@ -126,7 +127,7 @@ def step_variances(
     A draw under which the structure cannot be factorised is refused: the old one stays. That is a
     Metropolis step for the posterior restricted to what can be factorised.
 
-    Mutates: rng, chain.noise, chain.coefficient, work, trace. Allocates: nothing.
+    Mutates: rng, chain.noise, chain.coefficient, work, trouble. Allocates: nothing.
     """
     n, power, norm = chain.n_terms[0], target.power, data.target_norm
     n_pinned = data.pinned_theta.shape[0]
@@ -142,7 +143,7 @@ def step_variances(
         chain.coefficient[0] = draw_inverse_gamma(rng, shape, scale)
     log_evidence = evaluate(work.current, n, chain.noise[0], chain.coefficient[0], power, norm)
     if math.isnan(log_evidence):
-        trace.trouble[SINGULAR_NOISE] += 1
+        trouble[SINGULAR_NOISE] += 1
         chain.noise[0], chain.coefficient[0] = noise, coefficient
         log_evidence = evaluate(work.current, n, noise, coefficient, power, norm)
     return log_evidence
@@ -191,7 +192,7 @@ def run_prediction(
         is_new = is_new or is_changed
         draw_coefficients(rng, work.current, chain, chain.coefficient[0], n_pinned, work)
         error = squared_error(work.current, chain, norm, work)
-        log_evidence = step_variances(rng, chain, rules.target, data, work, trace, error)
+        log_evidence = step_variances(rng, chain, rules.target, data, work, trace.trouble, error)
         chain.n_drawn[0] += 1
         n_drawn += 1
         if chain.n_drawn[0] % rules.target.thin == 0:

@@ -24,10 +24,10 @@ def rung(states: Chain, c: int) -> Chain:
         states.degree[c],
         states.key[c],
         states.theta[c],
-        states.noise[c : c + 1],
-        states.coefficient[c : c + 1],
-        states.n_terms[c : c + 1],
-        states.n_drawn[c : c + 1],
+        states.noise[c],
+        states.coefficient[c],
+        states.n_terms[c],
+        states.n_drawn[c],
     )
 
 

@@ -82,8 +82,7 @@ class Chain(NamedTuple):
     ``noise``, ``coefficient`` : (1,) the variances σ² and σ_θ².
     ``n_terms``, ``n_drawn`` : (1,) number of terms, number of samples drawn so far.
 
-    Where there are several rungs, every array has the rung as its first axis; what has length 1
-    here is (n_rungs,) there.
+    Where there are several rungs, every array has the rung as its first axis.
     """
 
     atom: Int2D

@@ -60,12 +60,12 @@ class AbcChain:
     @property
     def n_samples(self) -> int:
         """How many samples were drawn since the chain began."""
-        return int(self.ladder.rungs.state.n_drawn[0])
+        return int(self.ladder.rungs.state.n_drawn[0, 0])
 
     @property
     def n_terms(self) -> int:
         """The present number of terms of the coldest rung."""
-        return int(self.ladder.rungs.state.n_terms[0])
+        return int(self.ladder.rungs.state.n_terms[0, 0])
 
     @property
     def acceptance(self) -> float:
@@ -103,7 +103,7 @@ class AbcChain:
                 n_block = min(n_samples, end - self.n_samples)
             before = self.n_samples
             if self.is_stranded:
-                self.ladder.rungs.state.n_drawn[0] += n_block  # there is nothing it could record
+                self.ladder.rungs.state.n_drawn[0, 0] += n_block  # there is nothing it could record
             else:
                 self.run(RECORD if self.is_frozen else ANNEAL, n_block)
             n_samples -= self.n_samples - before

@@ -21,17 +21,16 @@ def make_chain(capacity: int, max_degree: int, *rungs: int) -> Chain:
         degree=np.zeros((*rungs, capacity), dtype=np.int64),
         key=np.zeros((*rungs, capacity), dtype=np.int64),
         theta=np.zeros((*rungs, capacity)),
-        noise=np.ones(rungs or 1),
-        coefficient=np.ones(rungs or 1),
-        n_terms=np.zeros(rungs or 1, dtype=np.int64),
-        n_drawn=np.zeros(rungs or 1, dtype=np.int64),
+        noise=np.ones((*rungs, 1)),
+        coefficient=np.ones((*rungs, 1)),
+        n_terms=np.zeros((*rungs, 1), dtype=np.int64),
+        n_drawn=np.zeros((*rungs, 1), dtype=np.int64),
     )
 
 
 def as_rung(states: Chain, c: int) -> Chain:
     """The state of one rung, as views."""
-    many = {name: values[c : c + 1] for name, values in states._asdict().items()}
-    return Chain(**{name: v if v.ndim == 1 else v[0] for name, v in many.items()})
+    return Chain(**{name: values[c] for name, values in states._asdict().items()})
 
 
 def write_terms(state: Chain, encoding: Encoding, terms: Sequence[Term]) -> None:
