@@ -14,7 +14,7 @@ from adjoin.arrays import Float1D
 from adjoin.data.dataset import Dataset
 from adjoin.model import Model
 from adjoin.results.prediction import Prediction
-from adjoin.scores import nmse, rmse
+from adjoin.results.scoring import errors_of
 
 PREDICTORS = {
     "selected_map": ("selected", "MAP"),
@@ -43,16 +43,16 @@ NO_SCORE = Score(None, None)
 
 def free_run(model: Model, data: Dataset, n_seed: int) -> Float1D:
     """The run of a model on the inputs alone, after `n_seed` measured outputs."""
-    run: Float1D = model.simulate(data.u, data.y[:n_seed])
-    return run
+    return model.free_response(data.inputs, [y[:n_seed] for y in data.outputs]).series[0]
 
 
 def score_run(data: Dataset, run: Float1D, n_seed: int) -> Score:
     """The error of a run against the measured output; the samples that seeded it do not count."""
-    measured, predicted = data.y[n_seed:], run[n_seed:]
     with np.errstate(over="ignore", invalid="ignore"):  # that is said by the missing score
-        score = Score(nmse(measured, predicted), rmse(measured, predicted))
-    return score if score.nmse is not None and score.nmse < _RUN_AWAY else NO_SCORE
+        errors = errors_of(data.outputs, [run], n_seed)
+    if errors.nmse is None or errors.nmse >= _RUN_AWAY:
+        return NO_SCORE
+    return Score(errors.nmse, errors.rmse)
 
 
 def score_free_run(model: Model, data: Dataset, n_seed: int) -> Score:
@@ -62,7 +62,8 @@ def score_free_run(model: Model, data: Dataset, n_seed: int) -> Score:
 
 def score_one_step(model: Model, data: Dataset, n_seed: int) -> Score:
     """The error of a model one step ahead, from measured outputs."""
-    return score_run(data, model.predict(data.u, data.y), n_seed)
+    response = model.predicted_response(data.inputs, data.outputs)
+    return score_run(data, response.series[0], n_seed)
 
 
 def share_within(
