@@ -256,7 +256,8 @@ class PinnedRun(validity.Run):
     """How it is sampled."""
 
     def engine(self) -> AbcEngine:
-        return replace(super().engine(), is_residual=True)
+        engine = super().engine()
+        return replace(engine, problem=replace(engine.problem, is_residual=True))
 
 
 BESIDE = PinnedProblem(
