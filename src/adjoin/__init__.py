@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from adjoin import distances as distances
     from adjoin import scores as scores
     from adjoin.data.dataset import Dataset as Dataset
+    from adjoin.data.readers import from_object as from_object
     from adjoin.data.readers import read_data as read_data
+    from adjoin.data.scaling import Scaling as Scaling
     from adjoin.errors import AdjoinError as AdjoinError
     from adjoin.errors import DivergenceWarning as DivergenceWarning
     from adjoin.grammar import Grammar as Grammar
@@ -39,7 +41,9 @@ _HOME = {
     "Model": "adjoin.model",
     "Posterior": "adjoin.posterior",
     "Prior": "adjoin.inference.prior",
+    "Scaling": "adjoin.data.scaling",
     "Structure": "adjoin.grammar",
+    "from_object": "adjoin.data.readers",
     "load": "adjoin.posterior",
     "read_data": "adjoin.data.readers",
     "write_report": "adjoin.report.page",
@@ -56,10 +60,12 @@ __all__ = [
     "Model",
     "Posterior",
     "Prior",
+    "Scaling",
     "Structure",
     "__version__",
     "datasets",
     "distances",
+    "from_object",
     "load",
     "read_data",
     "scores",
