@@ -264,8 +264,8 @@ def _pointwise(
     order = np.argsort(structure, kind="stable")
     numbers, start = np.unique(structure[order], return_index=True)
     most = max(1, _BLOCK_VALUES // shape[1])
-    is_free_run = posterior.objective.residual is Residual.FREE_RUN
-    predictor = _free_runs if is_free_run else _one_step
+    predictors = {Residual.FREE_RUN: _free_runs, Residual.ONE_STEP: _one_step}
+    predictor = predictors[posterior.objective.residual]
     for number, rows in zip(numbers, np.split(order, start[1:]), strict=True):
         found = posterior.structure(int(rank_of[number]))
         predict = predictor(posterior, found)

@@ -71,6 +71,11 @@ class Objective:
         """Whether errors are judged by their squares, not by a distance of the user's own."""
         return self.distance == SQUARED_ERROR
 
+    @property
+    def is_fed_back(self) -> bool:
+        """Whether noise disturbs the system itself, and not only what is measured of it."""
+        return self.noise is Noise.FED_BACK
+
     def by(self, distance: str) -> Objective:
         """The same objective with errors measured by a distance of that name."""
         return replace(self, distance=distance)

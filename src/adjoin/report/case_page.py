@@ -10,9 +10,9 @@ import io
 
 from adjoin.report.case_parts import CasePage, Drawing
 from adjoin.report.colours import PAPER, THEMES
-from adjoin.report.page import _environment
 from adjoin.report.pictures import draw_both, figure_of, without_collecting
 from adjoin.report.style import WIDE
+from adjoin.report.templates import templates
 from adjoin.version import __version__
 
 _DPI = 150
@@ -27,7 +27,7 @@ def make_case_page(page: CasePage) -> str:
             for drawing in section.drawings
         }
     return (
-        _environment()
+        templates()
         .get_template("case.html.jinja")
         .render(page=page, title=page.title, themes=THEMES, pictures=pictures, version=__version__)
     )

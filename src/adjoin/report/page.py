@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -51,10 +50,11 @@ from adjoin.report.plots_structure import (
 )
 from adjoin.report.style import NARROW, new_figure
 from adjoin.report.svg import to_svg
+from adjoin.report.templates import templates
 from adjoin.results.assessment import Assessment, assess, stretches
 from adjoin.results.diagnose import TERM
 from adjoin.results.scoring import Part
-from adjoin.text import percent, rounded
+from adjoin.text import rounded
 from adjoin.version import __version__
 
 _MOST_STRUCTURES = 12
@@ -103,20 +103,22 @@ def make_page(found: Assessment[Posterior], title: str = "", source: str = "") -
     source : str
         Where the run is kept, if it is, for the lines that make it again.
     """
-    posterior, every = found.posterior, found.all_chains
-    model, label = posterior.map_model, every.data.label
-    names = every.data.names
-    template = _environment().get_template("page.html.jinja")
+    posterior, all_chains = found.posterior, found.all_chains
+    model, label = posterior.map_model, all_chains.data.label
+    names = all_chains.data.names
+    template = templates().get_template("page.html.jinja")
     return template.render(
         title=title or label or f"{names.output} from {', '.join(names.inputs) or 'its own past'}",
         version=__version__,
         themes=THEMES,
         found=found,
         posterior=posterior,
-        every=every,
+        all_chains=all_chains,
         model=model,
         equation=equation_mathml(model),
-        white_box=equation_mathml(every.white_box) if every.white_box is not None else None,
+        white_box=equation_mathml(all_chains.white_box)
+        if all_chains.white_box is not None
+        else None,
         offsets=offsets_mathml(model),
         structures=_structures(found),
         terms=_terms(found),
@@ -126,33 +128,11 @@ def make_page(found: Assessment[Posterior], title: str = "", source: str = "") -
         convergence=_worst_first(found.diagnostics["convergence"]),
         pictures=_drawn(found),
         data=[_describe(part.name, part.data) for part in found.parts],
-        settings=_flat(every.settings),
+        settings=_flat(all_chains.settings),
         source=source,
         python=_python(found, source or "run.nc"),
         long=_LONG,
     )
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("adjoin.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,  # a misspelled name is an error, not a gap in the page
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["number"] = _number
-    environment.filters["percent"] = percent
-    return environment
-
-
-def _number(value: float | None, digits: int = 4) -> str:
-    """A number for a table; a dash where there is none."""
-    if value is None:
-        return "–"
-    if abs(value) >= 1e15:  # an R-hat of chains that stand still in different places
-        return "∞"
-    return f"{value:,.{digits}g}".replace("-", "−")
 
 
 def _structures(found: Assessment[Posterior]) -> list[dict[str, Any]]:
@@ -279,7 +259,7 @@ def _drawn(found: Assessment[Posterior]) -> dict[str, Any]:
 
 def _pictures(found: Assessment[Posterior]) -> Iterator[tuple[str, Any]]:
     """Every picture by name, as markup; lists where there are several of a kind."""
-    posterior, every = found.posterior, found.all_chains
+    posterior, all_chains = found.posterior, found.all_chains
     yield (
         "structures",
         draw_both("structures", "Masses of structures", _of(plot_structures, posterior)),
@@ -319,21 +299,23 @@ def _pictures(found: Assessment[Posterior]) -> Iterator[tuple[str, Any]]:
         ),
     )
     yield "tests", draw_both("tests", "Correlation tests of the residuals", _tests(found))
-    yield "traces", list(_traces(every))
-    if every.objective.ladder is Tempered.TOLERANCE:
-        yield "annealing", draw_both("annealing", "Annealing", _of(plot_annealing, every))
+    yield "traces", list(_traces(all_chains))
+    if all_chains.objective.ladder is Tempered.TOLERANCE:
+        yield "annealing", draw_both("annealing", "Annealing", _of(plot_annealing, all_chains))
         yield (
             "rungs",
-            draw_both("rungs", "Acceptance and exchanges by rung", _of(plot_rungs, every)),
+            draw_both("rungs", "Acceptance and exchanges by rung", _of(plot_rungs, all_chains)),
         )
     yield "trees", _trees(found)
 
 
-def _traces(every: Posterior) -> Iterator[Markup]:
+def _traces(all_chains: Posterior) -> Iterator[Markup]:
     """By sample: the last is how large errors are, the noise or the distance of the free run."""
-    last = ("noise_sd", "Noise") if every.objective.has_likelihood else ("distance", "Distance")
+    last = (
+        ("noise_sd", "Noise") if all_chains.objective.has_likelihood else ("distance", "Distance")
+    )
     for name, what in (("n_terms", "Number of terms"), ("log_posterior", "Log posterior"), last):
-        picture = partial(plot_trace, every, name, unit=distance_unit(every))
+        picture = partial(plot_trace, all_chains, name, unit=distance_unit(all_chains))
         yield draw_both(name, f"{what} by sample", _of(picture))
 
 

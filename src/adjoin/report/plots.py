@@ -425,11 +425,11 @@ def _n_annealed(trace: ChainTrace) -> int:
     return trace.n_samples - int(trace.ladder.move[0, :, 0].sum())
 
 
-def _focus(ax: Axes, kept: Float1D, every: Float1D, least: float) -> None:
+def _focus(ax: Axes, kept: Float1D, recorded: Float1D, least: float) -> None:
     """Show the kept samples well: where the chains came from may lie far outside."""
     low, high = float(kept.min()), float(kept.max())
     span = max(high - low, least) or 0.1 * abs(high) or 1.0
-    bottom = max(float(every.min()), low - 1.5 * span)
-    top = min(float(every.max()), high + 1.5 * span)
+    bottom = max(float(recorded.min()), low - 1.5 * span)
+    top = min(float(recorded.max()), high + 1.5 * span)
     margin = (0.08 if top > bottom else 1.1) * span
     ax.set_ylim(bottom - margin, top + margin)

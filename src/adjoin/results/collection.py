@@ -20,7 +20,7 @@ from adjoin.data.gate import as_inputs, as_series
 from adjoin.errors import AdjoinError
 from adjoin.grammar import Structure
 from adjoin.inference.engine import Visits
-from adjoin.inference.objective import Noise, Residual
+from adjoin.inference.objective import Residual
 from adjoin.model import Model
 from adjoin.results.prediction import (
     BANDS,
@@ -88,8 +88,8 @@ class Collection(Sample):
 
     @cached_property
     def _residuals(self) -> list[Float1D]:
-        is_free_run = self.objective.residual is Residual.FREE_RUN
-        series = self.free_run(self.data) if is_free_run else self.one_step(self.data)
+        of = {Residual.FREE_RUN: self.free_run, Residual.ONE_STEP: self.one_step}
+        series = of[self.objective.residual](self.data)
         n_seed, pairs = self.max_lag, zip(self.data.outputs, series, strict=True)
         return [measured[n_seed:] - predicted[n_seed:] for measured, predicted in pairs]
 
@@ -185,7 +185,7 @@ class Collection(Sample):
         if seeds is None:
             # Else each would start at its own lag, and the first bands mix rest and noise.
             seeds = [np.full(self.max_lag, self.scaling.offset[-1])] * len(inputs)
-        is_fed_back = self.objective.noise is Noise.FED_BACK
+        is_fed_back = self.objective.is_fed_back
         return run_records(models, inputs, seeds, noise_seed, quantiles, n_jobs, is_fed_back)
 
     def predict(

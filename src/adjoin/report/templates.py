@@ -1,0 +1,30 @@
+"""The templates of all pages, and how they write numbers."""
+
+from __future__ import annotations
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from adjoin.text import percent
+
+
+def templates() -> Environment:
+    """Where pages find their templates; all text passes escaping."""
+    environment = Environment(
+        loader=PackageLoader("adjoin.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,  # a misspelled name is an error, not a gap in the page
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["number"] = _number
+    environment.filters["percent"] = percent
+    return environment
+
+
+def _number(value: float | None, digits: int = 4) -> str:
+    """A number for a table; a dash where there is none."""
+    if value is None:
+        return "–"
+    if abs(value) >= 1e15:  # an R-hat of chains that stand still in different places
+        return "∞"
+    return f"{value:,.{digits}g}".replace("-", "−")
