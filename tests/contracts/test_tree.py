@@ -53,5 +53,5 @@ def test_words_that_were_given_up_stay_so(word: str, instead: str) -> None:
 @pytest.mark.parametrize("page", sorted(PACKAGE.rglob("DECISIONS.md")), ids=lambda p: p.parent.name)
 def test_decisions_name_modules_that_exist(page: Path) -> None:
     known = {p.stem for p in SOURCES} | {p.name for p in SOURCES}
-    for name in re.findall(r"`([a-z_]+\.py)`", page.read_text(encoding="utf-8")):
+    for name in re.findall(r"`(?:\w+/)*([a-z_]+\.py)`", page.read_text(encoding="utf-8")):
         assert name in known, name

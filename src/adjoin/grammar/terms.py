@@ -1,6 +1,6 @@
 """Atoms, terms and structures: what the derived tree of a dynamical grammar means.
 
-Receives signal names (``signals.py``) and gives canonical objects, so that equal structures are
+Receives signal names (``data.names``) and gives canonical objects, so that equal structures are
 equal values and print equally. Text forms are in ``equation.py``.
 """
 
