@@ -105,7 +105,7 @@ def test_a_fourth_case_has_its_page_words_and_files(tmp_path: Path) -> None:
     assert [section.name for section in page.sections] == ["scores", "predictions", "parameters"]
     assert [finding.short for finding in findings(study)] == ["1 setups were run"]
     assert warnings_of(study) == []
-    assert command_of(study.plan).startswith("adjoin case decay --objective osa,abc")
+    assert command_of(study.plan).startswith("adjoin case decay --objective prediction,abc")
     write_files(tmp_path / "out", study_files(study, "out"))
     written = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"scores.csv", "parameters.csv", "index.md", "index.html", "case.json"} <= written

@@ -16,10 +16,12 @@ from adjoin.cases.words import command_of, warnings_of
 def test_the_command_makes_the_same_plan_again() -> None:
     plan = Plan("silverbox", ("prediction",), (1.0, 20.0), chains=3, is_quick=True, seed=4)
     assert command_of(plan, "here") == (
-        "adjoin case silverbox --objective osa --lambda-t 1,20 --chains 3 --quick --seed 4"
+        "adjoin case silverbox --objective prediction --lambda-t 1,20 --chains 3 --quick --seed 4"
         " --out here"
     )
-    assert study_page(academic_study()).command.startswith("adjoin case academic --objective osa")
+    assert study_page(academic_study()).command.startswith(
+        "adjoin case academic --objective prediction"
+    )
     odd = Plan("waves", ("prediction",), (1.23456789,), data=Path("my data/a b.csv"))
     assert "--lambda-t 1.23456789 " in command_of(odd)
     assert command_of(odd, "a b").endswith("--data 'my data/a b.csv' --out 'a b'")
