@@ -163,6 +163,7 @@ _KINDS: dict[str, Callable[[object], bool]] = {
     **dict.fromkeys(("inputs", "functions", "data"), _are_texts),
     **dict.fromkeys(("center", "scale", "is_power_estimated", "is_complete"), _is_flag),
     **dict.fromkeys(("burn_in", "likelihood_power"), is_real),
+    "moves": lambda value: isinstance(value, dict),
     "initial": _or_none(_is_text),
     "initial_mode": lambda value: value in (JOINT, RESIDUAL),
     "seed": _or_none(_is_whole),

@@ -20,7 +20,7 @@ from adjoin.inference.engine import Modes, Visits
 from adjoin.inference.engines.abc_chain import AbcChain
 from adjoin.inference.engines.abc_polish import Polish
 from adjoin.inference.engines.abc_setup import AbcSetup, Distance
-from adjoin.inference.ladder import PAPER, Ladder
+from adjoin.inference.ladder import DEFAULT, PAPER, Ladder
 from adjoin.inference.ladder_findings import describe_ladder, on_ladder
 from adjoin.inference.objective import ABC, SQUARED_ERROR, Objective
 from adjoin.inference.problem import Problem
@@ -95,11 +95,15 @@ class AbcEngine(AbcSetup):
         """Rule, distance and ladder; what is missing has its default."""
         if strangers := set(values) - {"rule", "distance", "ladder"}:
             raise AdjoinError(f"settings: '{min(strangers)}' is not known")
-        ladder = dict(values.get("ladder", {}))
+        rule, distance = values.get("rule", DEFAULT), values.get("distance", SQUARED_ERROR)
+        ladder = values.get("ladder", {})
+        if rule not in (DEFAULT, PAPER) or not isinstance(distance, str):
+            raise AdjoinError(f"settings: there is no rule {rule!r} with the distance {distance!r}")
+        if not isinstance(ladder, Mapping):
+            raise AdjoinError(f"settings: ladder cannot be {ladder!r}")
         if ladder.get("tolerance") == "inf":  # as JSON has no infinity
-            ladder["tolerance"] = math.inf
-        rule, distance = values.get("rule", "default"), values.get("distance", SQUARED_ERROR)
-        return AbcSettings(str(rule), str(distance), Ladder.read(ladder))
+            ladder = {**ladder, "tolerance": math.inf}
+        return AbcSettings(rule, distance, Ladder.read(ladder))
 
     @staticmethod
     def modes(problem: Problem, settings: RunSettings) -> Modes:
