@@ -39,12 +39,16 @@ def setups() -> dict[str, tuple[dict[str, Any], Any, Any]]:
     u, y = _data()
     one, academic = u[:, :1], adjoin.datasets.academic(seed=0).train
     records = [u[:250], u[250:]], [y[:250], y[250:]]
-    osa = {"samples": 4000, "chains": 2, "seed": 3, "max_lag": 4, "max_degree": 3}
+    # The model class, the prior and the units of version 0.1, whose draws are held.
+    first = {"constant_odds": 0.0, "lag_uniform": 0.0, "noise_scale": 1e-5}
+    plain = {"prior": adjoin.Prior(**first), "center": False}
+    osa = plain | {"samples": 4000, "chains": 2, "seed": 3, "max_lag": 4, "max_degree": 3}
     abc = osa | {"objective": "abc", "samples": 1500, "ladder": {"rungs": 5, "descent": 200}}
-    hyper = adjoin.Prior(coefficient_shape=2.0, coefficient_scale=1.0)
+    hyper = adjoin.Prior(coefficient_shape=2.0, coefficient_scale=1.0, **first)
+    many = adjoin.Prior(expected_terms=20, **first)
     known = {"initial": "u1(k-1)", "functions": "abs"}
     return {
-        "osa academic": ({"samples": 30_000, "chains": 2, "seed": 0}, academic.u, academic.y),
+        "osa academic": (plain | {"samples": 30_000, "chains": 2, "seed": 0}, academic.u, academic.y),
         "osa paper prior": (osa | {"prior": "paper"}, u, y),
         "osa hyperprior": (osa | {"prior": hyper}, u, y),
         "osa records": (osa, *records),
@@ -53,9 +57,13 @@ def setups() -> dict[str, tuple[dict[str, Any], Any, Any]]:
         "osa grey residual": (osa | known | {"initial_mode": "residual"}, u, y),
         "osa power auto": (osa | {"likelihood_power": "auto"}, one, y),
         "osa off": (osa | {"likelihood_power": 0.0}, u, y),
-        "osa little memory": (osa | {"memory_mb": 1, "expected_terms": 20}, u + 300.0, y),
+        "osa little memory": (
+            osa | {"memory_mb": 1, "prior": many, "center": True},
+            u + 300.0,
+            y,
+        ),
         "abc academic": (
-            {"objective": "abc", "samples": 6000, "chains": 2, "seed": 0},
+            plain | {"objective": "abc", "samples": 6000, "chains": 2, "seed": 0},
             academic.u,
             academic.y,
         ),

@@ -7,6 +7,7 @@ from tests.naive import simulate
 
 from adjoin.data.names import SignalNames
 from adjoin.grammar import Atom, Derivation, Grammar, Step, Structure
+from adjoin.grammar.spelling import reduce_product
 from adjoin.grammar.tag import TAG
 
 FUNCTIONS = tuple(simulate.FUNCTIONS)
@@ -69,13 +70,13 @@ def atoms(draw: st.DrawFn, names: SignalNames, max_lag: int = 6, noise: bool = T
 def structures(
     draw: st.DrawFn, names: SignalNames | None = None, noise: bool = True, max_terms: int = 8
 ) -> Structure:
-    """A random structure, possibly empty, with terms of degree 1 to 5."""
+    """A random structure, possibly empty, with terms of degree up to 5 in their one spelling."""
     names = names or draw(
         st.sampled_from([SignalNames(), SignalNames(("u", "udot"), "F"), SignalNames((), "y")])
     )
     terms = draw(
         st.lists(
-            st.lists(atoms(names, noise=noise), min_size=1, max_size=5).map(tuple),
+            st.lists(atoms(names, noise=noise), min_size=1, max_size=5).map(reduce_product),
             max_size=max_terms,
         )
     )

@@ -211,9 +211,9 @@ class Identifier(Estimator):
         check_arguments(self.get_params(), self._parameters(), engine_class)
         data = self._dataset(u, y)
         data.require_variation()
-        grammar = self._grammar(data)
-        check_held_out(held_out, data, grammar.alphabet.max_lag)
         prior = Prior.read(self.prior, self.expected_terms)
+        grammar = self._grammar(data, prior)
+        check_held_out(held_out, data, grammar.alphabet.max_lag)
         scaling = self._scaling(data, grammar, prior)
         problem = Problem(data, grammar.alphabet, scaling, self.initial_mode == RESIDUAL)
         if problem.is_residual and not len(problem.pinned):
@@ -276,13 +276,14 @@ class Identifier(Estimator):
             )
         return u
 
-    def _grammar(self, data: Dataset) -> Grammar:
+    def _grammar(self, data: Dataset, prior: Prior) -> Grammar:
         grammar = self.grammar
         if grammar is None:
             grammar = Grammar.narx(
                 inputs=data.names.inputs,
                 output=data.names.output,
                 functions=self.functions,
+                constant=prior.constant_odds > 0.0,
                 max_lag=self.max_lag,
                 max_degree=self.max_degree,
             )

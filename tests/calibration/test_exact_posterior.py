@@ -172,18 +172,21 @@ class Problem:
         return Moments(*(np.array(part) for part in zip(*rows, strict=True)))
 
 
-def _series(seed: int, n: int, n_inputs: int, strength: float) -> Dataset:
-    """A weakly nonlinear response in a lot of noise."""
+def _series(seed: int, n: int, n_inputs: int, strength: float, level: float = 0.0) -> Dataset:
+    """A weakly nonlinear response in a lot of noise, about a level."""
     rng = np.random.default_rng(seed)
     u, y = rng.standard_normal((n, n_inputs)), np.zeros(n)
     noise = rng.standard_normal(n)
     for k in range(1, n):
         signal = 0.6 * u[k - 1, 0] + 0.4 * y[k - 1] + 0.5 * u[k, -1] * u[k - 1, 0]
-        y[k] = strength * signal + noise[k]
+        y[k] = strength * signal + noise[k] + level
     return Dataset.from_arrays(u, y, names=(*("u", "v")[:n_inputs], "y"))
 
 
-NINE = Grammar.narx(max_lag=1, max_degree=2)
+NINE = Grammar.narx(max_lag=1, max_degree=2, constant=False)
+TEN = Grammar.narx(max_lag=1, max_degree=2)
+# u and its functions: nine products of ten or fifteen spellings.
+SPELLINGS = Grammar.volterra(functions="sign, sqrtabs", max_lag=0, max_degree=2, constant=False)
 # Three atoms u(k-1), v(k-1), y(k-1) in products: swaps with a choice of inputs, and repeated atoms.
 SWAPS = Grammar.from_text(
     """
@@ -205,24 +208,44 @@ tree β3 = expr1(op(q⁻¹) y op(×) expr1*)
 """
 )
 PROBLEMS = {
-    "weak": Problem(_series(1, 40, 1, 0.5), NINE, Prior()),
+    "weak": Problem(_series(1, 40, 1, 0.5), NINE, Prior(noise_scale=1e-5)),
+    "constant": Problem(
+        _series(8, 40, 1, 0.4, level=0.4), TEN, Prior(constant_odds=0.5, noise_scale=1e-5)
+    ),
+    "learned number of terms": Problem(
+        _series(9, 40, 1, 0.5, level=0.2),
+        TEN,
+        Prior(terms_shape=1.5, expected_terms=3.0, lag_uniform=0.4, noise_scale=1e-5),
+        moves=UNEVEN,
+    ),
+    "spellings": Problem(
+        _series(10, 40, 1, 0.5), SPELLINGS, Prior(noise_scale=1e-5, degree_rate=1.0)
+    ),
     "noise alone, uneven moves": Problem(
         _series(2, 25, 1, 0.0), NINE, Prior(noise_scale=0.5, power_weight=0.2), moves=UNEVEN
     ),
     "clear": Problem(_series(3, 60, 1, 1.5), NINE, Prior(units="raw", noise_scale=1.0)),
-    "two inputs": Problem(_series(4, 40, 2, 0.5), SWAPS, Prior(degree_rate=1.0), moves=UNEVEN),
-    "fixed terms": Problem(
-        _series(5, 40, 1, 0.5), NINE.with_initial("u(k-1) + abs(u(k))*y(k-1)"), Prior()
+    "two inputs": Problem(
+        _series(4, 40, 2, 0.5), SWAPS, Prior(degree_rate=1.0, noise_scale=1e-5), moves=UNEVEN
     ),
-    "power": Problem(_series(6, 60, 1, 0.8), NINE, Prior(), power=0.3),
-    "hyperprior": Problem(
-        _series(7, 40, 1, 0.8),
+    "fixed terms": Problem(
+        _series(5, 40, 1, 0.5), NINE.with_initial("u(k-1) + abs(u(k))*y(k-1)"), Prior(noise_scale=1e-5)
+    ),
+    "power": Problem(_series(6, 60, 1, 0.8), NINE, Prior(noise_scale=1e-5), power=0.3),
+    "hyperpriors": Problem(
+        _series(7, 40, 1, 0.8, level=0.3),
         Grammar.narx(max_lag=1, max_degree=1),
-        Prior(coefficient_shape=2.0, coefficient_scale=0.3, expected_terms=3.0),
+        Prior(
+            coefficient_shape=2.0,
+            coefficient_scale=0.3,
+            expected_terms=3.0,
+            terms_shape=2.0,
+            noise_scale=1e-5,
+        ),
         moves=UNEVEN,
     ),
 }
-UNCERTAIN = {"weak", "noise alone, uneven moves", "two inputs", "fixed terms", "power"}
+UNCERTAIN = PROBLEMS.keys() - {"clear", "hyperpriors"}
 
 
 def _largest_t(batches: np.ndarray, expected: np.ndarray) -> tuple[float, float]:

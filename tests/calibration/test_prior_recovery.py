@@ -1,6 +1,7 @@
 """With the likelihood off, every term is in as often as its prior odds say.
 
-The inclusion frequency of a term must be λ_t p/(1 + λ_t p), terms independent of each other. All
+The inclusion frequency of a term must be λ_t p/(1 + λ_t p), terms independent of each other, and of
+the constant o/(1 + o); where λ_t is learned, what summing over all structures gives. All
 tests are two-sided t tests on batch means, Bonferroni over what one test compares; each test gives
 a false alarm once in a thousand sets of seeds. The seeds are fixed.
 """
@@ -8,11 +9,13 @@ a false alarm once in a thousand sets of seeds. The seeds are fixed.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import gammaln
 from tests.engines import prediction_engine
 from tests.naive.prior import Term, TermPrior
 
@@ -48,6 +51,22 @@ CASES: dict[str, tuple[Grammar, Prior, Moves]] = {
     ),
     "powers only": (SISO, Prior(power_weight=1.0, power_rate=1.0), Moves()),
     "inputs alone": (Grammar.volterra(max_lag=2, max_degree=3), LONG, Moves()),
+    "no constant": (
+        Grammar.narx(max_lag=2, max_degree=2, constant=False),
+        Prior(**{**LONG.settings, "lag_uniform": 0.5}),
+        Moves(),
+    ),
+    "spellings": (
+        Grammar.narx(functions=("sign", "sqrtabs"), max_lag=1, max_degree=2),
+        Prior(**{**LONG.settings, "constant_odds": 0.2}),
+        UNEVEN,
+    ),
+    "learned": (SISO, Prior(**{**LONG.settings, "terms_shape": 1.5, "lag_uniform": 0.3}), UNEVEN),
+    "learned, fixed terms": (
+        SISO.with_initial("1 + u(k)"),
+        Prior(**{**LONG.settings, "terms_shape": 4.0}),
+        Moves(),
+    ),
     "no moves but adding": (
         Grammar.narx(max_lag=1, max_degree=2),
         LONG,
@@ -68,7 +87,44 @@ def t_limit(n_batches: int, n_comparisons: int) -> float:
 
 def _editable(law: TermPrior) -> list[Term]:
     """Terms that can come and go."""
-    return [t for t in law.terms if t not in law.fixed and law.density(t) > 0.0]
+    return [t for t in law.terms if t not in law.fixed and law.is_possible(t)]
+
+
+def _sizes(density: np.ndarray) -> np.ndarray:
+    """The sum of Π p(t) over all sets of m terms, for every m."""
+    sums = np.array([1.0])
+    for value in density:
+        sums = np.append(sums, 0.0) + value * np.append(0.0, sums)
+    return sums
+
+
+def _expected(law: TermPrior) -> tuple[np.ndarray, float, float]:
+    """Inclusion of every editable term, and mean and mean square of their number."""
+    terms = _editable(law)
+    if law.prior.terms_shape is None:
+        odds = np.array([law.odds(term) for term in terms])
+        share = odds / (1.0 + odds)
+        mean = float(share.sum())
+        return share, mean, float((share * (1.0 - share)).sum()) + mean**2
+    # p(T) is a function of the number m of its terms, times Π p(t).
+    density = np.array([law.density(term) for term in terms if term])
+    n = np.arange(len(density) + 1)
+    a, b = law.prior.terms_shape, law.prior.terms_shape / law.prior.expected_terms
+    weight = np.exp(gammaln(a + n) - gammaln(a) - n * np.log(b + 1.0))
+    size = weight * _sizes(density)
+    size /= (total := size.sum())
+    share = np.array(
+        [
+            density[i] * (weight[1:] * _sizes(np.delete(density, i))).sum() / total
+            for i in range(len(density))
+        ]
+    )
+    mean, square = float(size @ n), float(size @ n**2)
+    if () in terms:  # independent of the others
+        one = law.prior.constant_odds / (1.0 + law.prior.constant_odds)
+        share = np.insert(share, terms.index(()), one)
+        mean, square = mean + one, square + 2.0 * mean * one + one
+    return share, mean, square
 
 
 def _batches(case: str, batch_size: int) -> tuple[TermPrior, np.ndarray, np.ndarray]:
@@ -105,18 +161,15 @@ def _batches(case: str, batch_size: int) -> tuple[TermPrior, np.ndarray, np.ndar
 
 def _check(case: str, batch_size: int) -> None:
     law, inclusion, size = _batches(case, batch_size)
-    odds = np.array([law.odds(term) for term in _editable(law)])
-    expected = odds / (1.0 + odds)
+    expected, mean, square = _expected(law)
     # Batches in which a term is hardly ever in are too skewed for a t test: such terms together.
     is_rare = expected * batch_size < 20
     groups = np.column_stack([inclusion[:, ~is_rare], inclusion[:, is_rare].sum(axis=1)])
     wanted = np.append(expected[~is_rare], expected[is_rare].sum())
     if not is_rare.any():
         groups, wanted = groups[:, :-1], wanted[:-1]
-    # The number of terms is a sum of independent indicators.
-    mean, variance = expected.sum(), (expected * (1.0 - expected)).sum()
     groups = np.column_stack([groups, size])
-    wanted = np.concatenate([wanted, [mean, variance + mean**2]])
+    wanted = np.concatenate([wanted, [mean, square]])
     worst = np.abs(t_values(groups, wanted)).max()
     assert worst < t_limit(len(groups), len(wanted))
     # Tight enough to mean something: the number of terms is known to half a percent.
@@ -124,7 +177,7 @@ def _check(case: str, batch_size: int) -> None:
     assert error < (0.005 if batch_size > 1000 else 0.05) * mean
 
 
-@pytest.mark.parametrize("case", ["siso", "two inputs", "fixed terms"])
+@pytest.mark.parametrize("case", ["siso", "two inputs", "fixed terms", "spellings", "learned"])
 def test_prior_is_recovered_in_short(case: str) -> None:
     _check(case, batch_size=500)
 
@@ -135,7 +188,9 @@ def test_prior_is_recovered(case: str) -> None:
     _check(case, batch_size=3000)
 
 
-@pytest.mark.parametrize("case", ["siso", "two inputs", "functions", "fixed terms"])
+@pytest.mark.parametrize(
+    "case", ["siso", "two inputs", "functions", "fixed terms", "spellings", "no constant"]
+)
 def test_structures_drawn_from_the_prior_have_the_same_frequencies(case: str) -> None:
     """Independent draws: z tests on counts, and on pairs of the likeliest terms."""
     grammar, prior, _ = CASES[case]
@@ -159,6 +214,24 @@ def test_structures_drawn_from_the_prior_have_the_same_frequencies(case: str) ->
     keep = n * chance > 20
     z = (frequency - chance) / np.sqrt(chance * (1.0 - chance) / n)
     assert np.abs(z[keep]).max() < stats.norm.isf(FALSE_ALARM / 2 / keep.sum())
+
+
+def test_structures_drawn_with_a_learned_number_of_terms() -> None:
+    """Independent draws: z tests on the inclusion of every term and on the number of terms."""
+    for case in ("learned", "learned, fixed terms"):
+        grammar, prior, _ = CASES[case]
+        law, n = TermPrior(grammar.alphabet, prior), 20_000
+        expected, mean, square = _expected(law)
+        fixed = set(grammar.alphabet.fixed.terms)
+        models = prior.draw(grammar, n=n, seed=8)
+        drawn = [[t for t in model.structure if t not in fixed] for model in models]
+        count = Counter(law.encode(term) for terms in drawn for term in terms)
+        share = np.array([count[term] / n for term in _editable(law)])
+        keep = n * expected > 20
+        z = (share - expected) / np.sqrt(expected * (1.0 - expected) / n)
+        of_size = (np.mean([len(t) for t in drawn]) - mean) / np.sqrt((square - mean**2) / n)
+        limit = stats.norm.isf(FALSE_ALARM / 4 / (keep.sum() + 1))
+        assert max(np.abs(z[keep]).max(), abs(of_size)) < limit
 
 
 def test_coefficients_and_noise_drawn_from_the_prior() -> None:

@@ -54,7 +54,7 @@ CASES = {
         Prior(noise_scale=8.0, **PROPER),
         n_samples=42,
         largest_input=2.0,
-        watched=("u(k)", "u(k-1)^2", "u(k)*u(k-1)"),
+        watched=("1", "u(k)", "u(k-1)^2", "u(k)*u(k-1)"),
     ),
     # Coefficients of 0.05 cannot make y grow: inputs stay below 3 and outputs near 1, so that what
     # feeds y(k-1) back has a gain of at most a few times 0.05·3. The test checks every record.
@@ -63,11 +63,18 @@ CASES = {
         Prior(noise_scale=0.2, coefficient_sd=0.05, **PROPER),
         n_samples=62,
         largest_input=3.0,
-        watched=("u(k)", "y(k-1)", "u(k-1)*y(k-1)"),
+        watched=("1", "u(k)", "y(k-1)", "u(k-1)*y(k-1)"),
     ),
-    "fixed terms and a hyperprior": Case(
+    "fixed terms and hyperpriors": Case(
         Grammar.volterra(inputs=("u", "v"), max_lag=1, max_degree=2).with_initial("u(k-2) + v(k)"),
-        Prior(noise_scale=8.0, coefficient_shape=4.0, coefficient_scale=2.0, **PROPER),
+        Prior(
+            noise_scale=8.0,
+            coefficient_shape=4.0,
+            coefficient_scale=2.0,
+            terms_shape=2.0,
+            lag_uniform=0.3,
+            **PROPER,
+        ),
         n_samples=42,
         largest_input=2.0,
         watched=("u(k)", "v(k)", "u(k-1)*v(k)"),

@@ -38,12 +38,15 @@ def test_the_ready_narx_grammar() -> None:
         ("u", 0, 2, 0.5),
         ("y", 1, 2, 0.5),
     ]
-    assert alphabet.n_terms == 5 + 15
+    assert alphabet.n_terms == 5 + 15 + 1
+    assert alphabet.constant == "α6"
     assert alphabet.max_lag == 2
 
 
 def test_the_nine_term_alphabet_of_the_exact_checks() -> None:
-    assert Grammar.narx(max_lag=1, max_degree=2).alphabet.n_terms == 9
+    grammar = Grammar.narx(max_lag=1, max_degree=2, constant=False)
+    assert grammar.alphabet.n_terms == 9
+    assert grammar.alphabet.constant is None
 
 
 @pytest.mark.parametrize(
@@ -68,9 +71,26 @@ def test_ready_grammars(grammar: Grammar, signals, max_degree: int, n_choices: i
 
 
 def test_names_of_trees_and_labels_do_not_matter() -> None:
-    mine, ready = _edited().alphabet, Grammar.narx(max_lag=3, max_degree=2).alphabet
+    ready = Grammar.narx(max_lag=3, max_degree=2).alphabet
+    mine = _edited(one="S(S* + theta)").alphabet
     assert mine.atoms == ready.atoms
     assert mine.n_terms == ready.n_terms
+    assert mine.constant == "one"
+
+
+def test_functions_that_multiply_to_abs_bring_it_along() -> None:
+    assert Grammar.narx(functions="sign") == Grammar.narx(functions="sign, abs")
+    assert Grammar.narx(functions="sqrtabs, abs") == Grammar.narx(functions="sqrtabs,abs")
+    assert "abs" not in {c.function for c in Grammar.arx(functions="sign").alphabet.choices}
+
+
+def test_terms_are_counted_in_one_spelling_each() -> None:
+    alphabet = Grammar.fir(functions="sign,abs,sqrtabs", max_lag=0, constant=False).alphabet
+    assert alphabet.n_terms == 4
+    volterra = Grammar.volterra(functions="sign,sqrtabs", max_lag=0, constant=False, max_degree=2)
+    # u, |u|, sign u, √|u|; u², u·|u|, u·√|u|, |u|·√|u|, sign u·√|u|: not |u|², √|u|², sign²,
+    # sign·u, sign·|u|.
+    assert volterra.alphabet.n_terms == 4 + 5
 
 
 def test_columns_called_like_nonterminals_are_no_problem() -> None:
@@ -121,7 +141,10 @@ def test_a_deeper_first_delay_is_read_off_the_tree() -> None:
         ({"u3": "S(theta times P(L(u)) + S*)"}, "tree 'u3': it brings in the same atom as 'u1'"),
         ({"d2": "L(q^-1 L*)"}, "tree 'd2': 'd' adds the same delay already"),
         ({"u1": "S(theta times P(L(u) times L(u)) + S*)"}, "tree 'u1'.*one atom"),
-        ({"u1": "S(theta + S*)"}, "tree 'u1': a term tree yields one θ times one atom"),
+        ({"u1": "S(theta theta + S*)"}, "tree 'u1': a term tree yields one θ times one atom"),
+        ({"c": "S(theta + S*)", "d2": "S(S* + theta)"}, "tree 'd2': 'c' adds a constant already"),
+        ({"c": "P(theta + P*)"}, "adds a term, but not at 'S'"),
+        ({"c": "S(S(theta) + S*)"}, "tree 'c', node 1 'S': a tree could adjoin"),
         ({"u2": "P(L(u) times theta times P*)"}, "tree 'u2': a factor tree yields one atom"),
         ({"u2": "P(L(u) P*)"}, "tree 'u2': its yield 'u .* is no term, no factor and no delay"),
         ({"u1": "S(theta times L(u) + S*)"}, "tree 'u1': no node 'P' spans its atom"),

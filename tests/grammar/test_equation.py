@@ -60,7 +60,15 @@ def test_equal_structures_print_equally(structure: Structure, random) -> None:
         ("y(k) = 1.5", "y(k) = 1.5"),
         ("y(k) = 0.0", "y(k) = 0.0"),
         ("F(k) = abs(u(k))*u(k)", "F(k) = u(k)*abs(u(k))"),
-        ("y(k) = sqrt(abs(u(k-1)))^2", "y(k) = sqrt(abs(u(k-1)))^2"),
+        ("y(k) = sqrt(abs(u(k-1)))^2", "y(k) = abs(u(k-1))"),
+        ("y(k) = sqrt(abs(u(k)))^3*sin(u(k))", "y(k) = abs(u(k))*sin(u(k))*sqrt(abs(u(k)))"),
+        ("y(k) = 2*abs(u(k))^2 + u(k)^2", "y(k) = 3*u(k)^2"),
+        ("y(k) = sign(u(k))^2*u(k-1)", "y(k) = u(k-1)"),
+        ("y(k) = sign(u(k))^2 + 2", "y(k) = 3.0"),
+        ("y(k) = sign(u(k))*abs(u(k)) - u(k)*sign(u(k))", "y(k) = u(k) - abs(u(k))"),
+        ("y(k) = sign(u(k))*u(k)^2*y(k-1)", "y(k) = u(k)*abs(u(k))*y(k-1)"),
+        ("y(k) = sign(u(k))*abs(u(k-1))", "y(k) = sign(u(k))*abs(u(k-1))"),
+        ("y(k) = sign(u(k))*sqrt(abs(u(k)))", "y(k) = sign(u(k))*sqrt(abs(u(k)))"),
         ("y(k) = sqrtabs(u(k-1))", "y(k) = sqrt(abs(u(k-1)))"),
         ("y(k) = y(k-2)*u(k)*y(k-1)*u(k)", "y(k) = u(k)^2*y(k-1)*y(k-2)"),
         ("y(k) = 0.2*e(k-1) + 0.1*y(k-1)", "y(k) = 0.1*y(k-1) + 0.2*e(k-1)"),
@@ -183,13 +191,13 @@ def test_the_declared_output_must_be_the_equations() -> None:
 
 def test_latex() -> None:
     model = Model.parse(
-        "F(k) = -1.23456e-7*u_dot(k-1)^2 + 2*abs(F(k-1))^3 - 1.5e12*sqrt(abs(u(k)))*sign(u(k-1))"
+        "F(k) = -1.23456e-7*u_dot(k-1)^2 + 2*sin(F(k-1))^3 - 1.5e12*sqrt(abs(u(k)))*sign(u(k-1))"
     )
     assert model.latex() == (
         r"F_{k} = -1.235\times 10^{-7}\,\mathrm{u\_dot}_{k-1}^{2}"
         r" - 1.5\times 10^{12}\,\sqrt{\left|u_{k}\right|}\,"
         r"\operatorname{sign}\left(u_{k-1}\right)"
-        r" + 2\,\left(\left|F_{k-1}\right|\right)^{3}"
+        r" + 2\,\left(\sin\left(F_{k-1}\right)\right)^{3}"
     )
     assert (
         Model.parse(ACADEMIC).latex() == r"y_{k} = 0.5\,u_{k-1} - 0.3\,u_{k-5}^{3} + 0.3\,y_{k-1}"

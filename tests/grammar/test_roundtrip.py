@@ -69,12 +69,17 @@ def test_the_academic_system_is_derived_as_in_the_paper() -> None:
         ("u(k)^5", "degree 5 exceeds max_degree 4"),
         ("abs(u(k))", "no tree for 'u' inside abs.*add the function abs"),
         ("e(k-1)", "no tree for 'e'; use a NARMAX"),
-        ("1 + u(k)", "does not derive a constant"),
     ],
 )
 def test_what_a_grammar_cannot_derive_is_refused_with_the_reason(structure, reason) -> None:
     with pytest.raises(AdjoinError, match=reason):
         Grammar.narx().derive(structure)
+
+
+def test_a_constant_needs_its_tree() -> None:
+    with pytest.raises(AdjoinError, match="does not derive a constant: .* use constant=True"):
+        Grammar.narx(constant=False).derive("1 + u(k)")
+    assert Grammar.narx().derive("1 + u(k)").sentence == "θ + θ × u + ε"
 
 
 class TestGreyBox:

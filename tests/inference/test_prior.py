@@ -11,6 +11,7 @@ import pytest
 
 from adjoin import AdjoinError, Grammar, Prior, Structure
 from adjoin.grammar import Alphabet, Term
+from adjoin.grammar.spelling import reduce_product
 from adjoin.grammar.terms import Atom, make_term
 
 SMALL = Grammar.narx(max_lag=2, max_degree=3)
@@ -18,10 +19,11 @@ MORISON = Grammar.narx(("u", "udot"), "F", "abs", max_lag=1, max_degree=2)
 
 
 def every_term(alphabet: Alphabet) -> list[Term]:
-    """All terms, by brute force."""
+    """All terms but the constant, by brute force."""
     degrees = range(1, alphabet.max_degree + 1)
     products = (combinations_with_replacement(alphabet.atoms, d) for d in degrees)
-    return [make_term(term, alphabet.names) for product in products for term in product]
+    terms = (make_term(term, alphabet.names) for product in products for term in product)
+    return [term for term in terms if sorted(reduce_product(term)) == sorted(term)]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +116,7 @@ def test_settings_are_all_hyperparameters_by_name() -> None:
 def test_the_probabilities_of_all_terms_add_up_to_one(grammar: Grammar, power_weight) -> None:
     prior = Prior(power_weight=power_weight, degree_rate=1.1)
     terms = every_term(grammar.alphabet)
-    assert len(terms) == grammar.alphabet.n_terms
+    assert len(terms) + 1 == grammar.alphabet.n_terms  # the constant has odds of its own
     total = math.fsum(prior.term_probability(term, grammar.alphabet) for term in terms)
     assert total == pytest.approx(1.0, rel=1e-12)
 
@@ -231,5 +233,5 @@ def test_wrong_draws_are_refused(arguments, message: str) -> None:
 
 
 def test_a_prior_of_few_terms_draws_the_empty_structure() -> None:
-    models = Prior(expected_terms=1e-6).draw(SMALL, 3)
+    models = Prior(expected_terms=1e-6, constant_odds=0.0).draw(SMALL, 3)
     assert [model.structure for model in models] == [Structure((), SMALL.signals)] * 3

@@ -47,6 +47,9 @@ GRAMMARS = {
     "two inputs": Grammar.narx(inputs=("u", "v"), max_lag=2, max_degree=2),
     "functions": Grammar.narx(inputs=("u", "v"), functions=("abs",), max_lag=1, max_degree=3),
     "three inputs": Grammar.narx(inputs=("u", "v", "w"), max_lag=1, max_degree=3),
+    "spellings": Grammar.narx(functions=("sign", "sqrtabs", "sin"), max_lag=1, max_degree=3),
+    "no constant": Grammar.narx(max_lag=2, max_degree=3, constant=False),
+    "fixed constant": Grammar.narx(max_lag=1, max_degree=3).with_initial("1 + u(k)"),
     "degree 1": Grammar.arx(functions=("sin",), max_lag=5),
     "inputs alone": Grammar.volterra(inputs=("u", "v"), max_lag=1, max_degree=3),
     "outputs alone": Grammar.narx(inputs=(), max_lag=3, max_degree=3),
@@ -61,6 +64,7 @@ PRIORS = {
     "long": LONG,
     "products": Prior(power_weight=0.0, degree_rate=1.0),
     "powers": Prior(power_weight=1.0, power_rate=1.5),
+    "learned": Prior(terms_shape=1.7, expected_terms=2.5, constant_odds=0.3, lag_uniform=0.4),
 }
 
 
@@ -123,7 +127,7 @@ class Bench:
         self.encoding: Encoding = self.engine.encoding
         self.law = TermPrior(alphabet, PRIORS[prior])
         self.plain = PlainMoves(self.law, moves.probabilities)
-        self.possible = [term for term in self.law.terms if self.law.density(term) > 0.0]
+        self.possible = [term for term in self.law.terms if self.law.is_possible(term)]
         self.chain: PredictionChain = self.engine.start(0)
         assert tuple(self.law.atoms) == self.encoding.atoms
 
@@ -192,6 +196,11 @@ BENCHES = [
     ("siso", "products"),
     ("siso", "powers"),
     ("functions", "powers"),
+    ("siso", "learned"),
+    ("spellings", "learned"),
+    ("spellings", "powers"),
+    ("no constant", "learned"),
+    ("fixed constant", "learned"),
     ("fixed", "default"),
 ]
 
@@ -202,12 +211,20 @@ BENCHES = [
 def test_the_prior_of_terms_sums_to_one(
     inputs: tuple[str, ...], power_weight: float, max_degree: int
 ) -> None:
-    for functions in ((), ("abs",)):
-        grammar = Grammar.narx(inputs, functions=functions, max_lag=2, max_degree=max_degree)
-        prior = Prior(power_weight=power_weight, degree_rate=1.1, power_rate=0.4, lag_decay=0.7)
+    for functions in ((), ("abs",), ("abs", "sign", "sqrtabs", "sin")):
+        max_lag = 1 if len(functions) > 1 else 2
+        grammar = Grammar.narx(inputs, functions=functions, max_lag=max_lag, max_degree=max_degree)
+        prior = Prior(
+            power_weight=power_weight,
+            degree_rate=1.1,
+            power_rate=0.4,
+            lag_decay=0.7,
+            lag_uniform=0.3,
+        )
         law, encoding = TermPrior(grammar.alphabet, prior), Encoding(grammar.alphabet)
-        terms = law.terms
-        assert len(terms) == grammar.alphabet.n_terms
+        assert len(law.terms) == grammar.alphabet.n_terms
+        *terms, constant = law.terms
+        assert constant == ()
         atom = np.full((len(terms), max_degree), -1, dtype=np.int64)
         for row, term in zip(atom, terms, strict=True):
             row[: len(term)] = term
@@ -243,17 +260,17 @@ def test_sums_over_neighbours_equal_brute_force(grammar: str, prior: str) -> Non
     terms = bench.possible if IS_COMPILED else bench.possible[::5]
     for term in terms:
         atom = np.array([*term, *[-1] * (width - len(term))], dtype=np.int64)
-        if len(term) < law.max_degree:
+        if 1 <= len(term) < law.max_degree:
             total, product, power = _extension(table, atom, len(term))
             expected = [density for _, density in law.extensions(term)]
-            assert total == pytest.approx(math.fsum(expected), rel=1e-12)
+            assert total * law.spelled_mass == pytest.approx(math.fsum(expected), rel=1e-12)
             again = tuple(sorted((*term, term[0])))
-            assert power == pytest.approx(law.power_part(again), rel=1e-12)
+            assert power * law.spelled_mass == pytest.approx(law.power_part(again), rel=1e-12)
             assert total == product + power
         if len(term) >= 2:
             total = _reduction(table, atom, len(term), reduced, weight)
             expected = [density for _, density in law.reductions(term)]
-            assert total == pytest.approx(math.fsum(expected), rel=1e-12)
+            assert total * law.spelled_mass == pytest.approx(math.fsum(expected), rel=1e-12)
             assert weight[: len(term)].sum() == pytest.approx(total, rel=1e-12)
 
 

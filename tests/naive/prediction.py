@@ -84,8 +84,10 @@ class Moves:
     def outcomes(self, move: str, terms: list[Term]) -> Iterator[tuple[Change, float]]:
         """Everything the move could draw, with its probability; a change may occur repeatedly."""
         if move == "add_term":
+            share = self.law.constant_share
             for term in self.law.terms:
-                yield (None, term), self.law.density(term)
+                chance = (1.0 - share) * self.law.density(term) if term else share
+                yield (None, term), chance
         elif move == "remove_term":
             picked = self.pickable(move, terms)
             for i in picked:
@@ -118,7 +120,7 @@ class Moves:
         """The terms after a change: the last one fills a gap. None if that is no structure."""
         old, new = change
         after = list(terms)
-        if new is not None and (new in terms or self.law.density(new) == 0.0):
+        if new is not None and (new in terms or not self.law.is_possible(new)):
             return None
         if old is None:
             return [*after, new]
@@ -142,7 +144,9 @@ class Moves:
     def draw(self, rng: np.random.Generator, move: str, terms: list[Term]) -> Change | None:
         """One draw of a move; None if the state does not allow it."""
         if move == "add_term":
-            return None, self.law.draw(rng)
+            share = self.law.constant_share
+            is_constant = share > 0.0 and rng.random() < share
+            return None, () if is_constant else self.law.draw(rng)
         if move in ("remove_term", "add_factor", "remove_factor"):
             picked = self.pickable(move, terms)
             if not picked:
@@ -183,7 +187,7 @@ class Columns:
     def term(self, term: Term) -> np.ndarray:
         if term not in self._seen:
             atoms = [self.atom(self.law.atoms[i]) for i in term]
-            self._seen[term] = np.prod(atoms, axis=0)
+            self._seen[term] = np.prod([np.ones(len(self.output)), *atoms], axis=0)
         return self._seen[term]
 
     def matrix(self, terms: list[Term]) -> np.ndarray:

@@ -15,6 +15,7 @@ from itertools import accumulate, combinations_with_replacement
 import numpy as np
 
 from adjoin.grammar import Alphabet, Atom
+from adjoin.grammar.spelling import reduce_product
 from adjoin.grammar.terms import atom_key
 from adjoin.inference.prior import Prior
 
@@ -57,6 +58,10 @@ class TermPrior:
             self.weight[self.number[atom]] = self._atom_weight(atom)
         self.product_degree = truncated_poisson(prior.degree_rate, self.max_degree)
         self.power_degree = truncated_poisson(prior.power_rate, self.max_degree)
+        self.has_constant = alphabet.constant is not None and () not in self.fixed
+        self.constant_share = 0.0
+        if self.has_constant:
+            self.constant_share = prior.constant_odds / (prior.constant_odds + prior.expected_terms)
         self.density = cache(self._density)
 
     def encode(self, term: tuple[Atom, ...]) -> Term:
@@ -71,7 +76,8 @@ class TermPrior:
         (choice,) = (c for c in choices if (c.signal, c.function) == (atom.signal, atom.function))
         lags = range(choice.min_lag, choice.max_lag + 1)
         mass = {lag: decay ** (lag - choice.min_lag) for lag in lags}
-        return mass[atom.lag] / sum(mass.values()) / len(choices)
+        near, share = mass[atom.lag] / sum(mass.values()), self.prior.lag_uniform
+        return ((1.0 - share) * near + share / len(lags)) / len(choices)
 
     def power_part(self, term: Term) -> float:
         """λ_m P(d) w(a) of a pure power, else 0."""
@@ -89,40 +95,92 @@ class TermPrior:
         weight = math.prod(self.weight[a] for a in term)
         return (1.0 - self.prior.power_weight) * self.product_degree[len(term)] * orders * weight
 
-    def _density(self, term: Term) -> float:
+    def spelled(self, term: Term) -> bool:
+        """Whether a product is in its own spelling, or the alphabet lacks the other one."""
+        atoms = self.decode(term)
+        reduced = reduce_product(atoms)
+        is_derivable = all(self.number.get(atom, -1) in self.derivable for atom in reduced)
+        return sorted(reduced) == sorted(atoms) or not is_derivable
+
+    def drawn(self, term: Term) -> float:
+        """The density of a product of atoms, whatever its spelling."""
         return self.product_part(term) + self.power_part(term)
 
+    @cached_property
+    def spelled_mass(self) -> float:
+        """What `drawn` sums to over all terms in their own spelling."""
+        return math.fsum(self.drawn(term) for term in self.terms if term)
+
+    def _density(self, term: Term) -> float:
+        """p(t); the constant is not drawn from it."""
+        if not term:
+            return 0.0
+        return self.drawn(term) / self.spelled_mass if self.spelled(term) else 0.0
+
+    def rate(self, n_terms: int) -> float:
+        """λ of one more term beside so many that are not the constant."""
+        prior = self.prior
+        if prior.terms_shape is None:
+            return prior.expected_terms
+        return (prior.terms_shape + n_terms) / (1.0 + prior.terms_shape / prior.expected_terms)
+
     def odds(self, term: Term) -> float:
-        return self.prior.expected_terms * self.density(term)
+        """Prior odds of a term, where the expected number of terms is known."""
+        assert self.prior.terms_shape is None
+        return self.prior.expected_terms * self.density(term) if term else self.prior.constant_odds
+
+    def is_possible(self, term: Term) -> bool:
+        """Whether a structure may have the term."""
+        return self.density(term) > 0.0 if term else self.has_constant
 
     def log_structure(self, terms: list[Term]) -> float:
-        """Σ log(λ_t p(t)) over the terms that are not fixed."""
-        return sum(math.log(self.odds(term)) for term in terms if term not in self.fixed)
+        """Log prior of the terms that are not fixed, up to a constant.
+
+        Of a learned λ by its integral, ∫ Ga(λ; a, b) e^(-λ) λ^m dλ = b^a Γ(a+m)/Γ(a)/(b+1)^(a+m).
+        """
+        free = [term for term in terms if term not in self.fixed]
+        counted = [term for term in free if term]
+        total = math.fsum(math.log(self.density(term)) for term in counted)
+        if len(counted) < len(free):
+            total += math.log(self.prior.constant_odds)
+        a, m = self.prior.terms_shape, len(counted)
+        if a is None:
+            return total + m * math.log(self.prior.expected_terms)
+        b = a / self.prior.expected_terms
+        return total + math.lgamma(a + m) - math.lgamma(a) - m * math.log(b + 1.0)
 
     @cached_property
     def terms(self) -> list[Term]:
-        """Every term that the grammar derives."""
-        return [
+        """Every term that the grammar derives, each in one spelling; the constant last."""
+        products = [
             term
             for degree in range(1, self.max_degree + 1)
             for term in combinations_with_replacement(self.derivable, degree)
+            if self.spelled(term)
         ]
+        return [*products, *[()] * (self.alphabet.constant is not None)]
 
     def extensions(self, term: Term) -> Iterator[tuple[Term, float]]:
-        """t·a and p(t·a) for every atom a."""
+        """t·a and its density for every atom a, whatever the spelling."""
         for atom in self.derivable:
             extended = tuple(sorted((*term, atom)))
-            yield extended, self.density(extended)
+            yield extended, self.drawn(extended)
 
     def reductions(self, term: Term) -> Iterator[tuple[Term, float]]:
         """t/a and p(t/a) for every distinct atom a of t, ascending."""
         for atom in sorted(set(term)):
             place = term.index(atom)
             reduced = (*term[:place], *term[place + 1 :])
-            yield reduced, self.density(reduced)
+            yield reduced, self.drawn(reduced)
 
     def draw(self, rng: np.random.Generator) -> Term:
-        """A term from p(t): a pure power or a product of independent atoms."""
+        """A term from p(t): what is spelled otherwise is drawn again."""
+        while not self.spelled(term := self._draw_any(rng)):
+            pass
+        return term
+
+    def _draw_any(self, rng: np.random.Generator) -> Term:
+        """A pure power or a product of independent atoms."""
         if rng.random() < self.prior.power_weight:
             degree = draw_categorical(rng, self.power_degree)
             return (draw_categorical(rng, self.weight),) * degree

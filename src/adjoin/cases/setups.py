@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from adjoin.checks import is_real, require_count, require_seed
 from adjoin.errors import AdjoinError
 from adjoin.identifier import Identifier
 from adjoin.inference import objective
-from adjoin.inference.prior import RAW, Prior
+from adjoin.inference.prior import Prior
 from adjoin.inference.runner import Observer
 
 OSA, ABC = objective.PREDICTION.name, objective.ABC.name
@@ -146,7 +146,7 @@ class Variant:
     settings : mapping
         Fields of `Setup` that are not the defaults.
     noise_scale : float or None
-        β of the default prior stated in raw units; None: the prior of `settings`.
+        β instead of the paper's, in raw units; None: the prior of `settings`.
     is_official : bool
         As for `Setup`.
     """
@@ -162,9 +162,7 @@ class Variant:
         """The setup for one λ_t."""
         settings = dict(self.settings)
         if self.noise_scale is not None:
-            settings["prior"] = Prior(
-                expected_terms=term_rate, noise_scale=self.noise_scale, units=RAW
-            )
+            settings["prior"] = replace(Prior.paper(term_rate), noise_scale=self.noise_scale)
         distance = [abs(math.log(term_rate) - math.log(known)) for known in TERM_RATES]
         seconds = self.seconds[distance.index(min(distance))]
         return Setup(

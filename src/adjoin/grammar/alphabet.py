@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 from math import comb
 
 from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError
+from adjoin.grammar.spelling import Clashes, find_clashes, reduced_products
 from adjoin.grammar.tag import FOOT, SITE, TAG, Address, Tree, format_address
 from adjoin.grammar.terms import FUNCTIONS, Atom, Structure, atom_key, make_term
 from adjoin.grammar.yields import DELAY, PARAMETER, PLUS, TIMES, read_atom, read_structure
@@ -79,6 +81,8 @@ class Alphabet:
         Name of the initial tree.
     fixed : Structure
         The terms of the initial tree, which every structure contains (empty for ``y(k) = e(k)``).
+    constant : str or None
+        The tree that adds a parameter alone, where there is one.
     """
 
     names: SignalNames
@@ -86,8 +90,9 @@ class Alphabet:
     max_degree: int
     initial: str
     fixed: Structure
+    constant: str | None = None
 
-    @property
+    @cached_property
     def atoms(self) -> tuple[Atom, ...]:
         """Every atom, in canonical order."""
         every = (
@@ -104,9 +109,31 @@ class Alphabet:
 
     @property
     def n_terms(self) -> int:
-        r"""Number of distinct terms, :math:`\binom{M+d}{d} - 1` for M atoms and degree up to d."""
-        n_atoms = sum(choice.n_lags for choice in self.choices)
-        return comb(n_atoms + self.max_degree, self.max_degree) - 1
+        r"""Number of distinct terms, products in their one spelling only.
+
+        :math:`\binom{M+d}{d} - 1` for M atoms that go together and degree up to d, and the constant.
+        """
+        n_free = len(self.atoms) - sum(map(len, self.moments))
+        count = [comb(n_free + d - 1, d) if d else 1 for d in range(self.max_degree + 1)]
+        for together in self.moments:
+            sizes = [0] * len(count)
+            for product in reduced_products(together, self.clashes, self.max_degree):
+                sizes[len(product)] += 1
+            count = [sum(sizes[i] * count[d - i] for i in range(d + 1)) for d in range(len(count))]
+        return sum(count[1:]) + (self.constant is not None)
+
+    @cached_property
+    def clashes(self) -> Clashes:
+        """Which atoms never stand together; see `spelling`."""
+        return find_clashes(self.atoms)
+
+    @cached_property
+    def moments(self) -> tuple[tuple[Atom, ...], ...]:
+        """The atoms that clash with some, those of one lagged signal together."""
+        found: dict[tuple[str, int], list[Atom]] = {}
+        for atom in self.clashes:
+            found.setdefault((atom.signal, atom.lag), []).append(atom)
+        return tuple(map(tuple, found.values()))
 
     def choice(self, atom: Atom) -> Choice:
         """The choice an atom belongs to; `AdjoinError` if the grammar does not derive the atom."""
@@ -131,7 +158,7 @@ def compile_alphabet(tag: TAG, names: SignalNames, max_lag: int, max_degree: int
     The samplers work on sums of terms, each a parameter times a free product of atoms. So the trees
     must be: one initial tree that yields ``ε`` (or fixed terms plus ``ε``); term trees
     ``θ × atom + foot`` at the start symbol; factor trees ``atom × foot`` for the same atoms, or
-    none; delay trees ``q⁻¹ foot``.
+    none; delay trees ``q⁻¹ foot``; and at most one constant tree ``θ + foot``.
 
     Raises
     ------
@@ -150,6 +177,7 @@ class _Compiler:
         self.term_atom: dict[str, list[str]] = {}
         self.factor_atom: dict[str, list[str]] = {}
         self.delay_tree: dict[str, str] = {}
+        self.constant: str | None = None
         self.product_label: str | None = None
 
     def compile(self) -> Alphabet:
@@ -171,7 +199,7 @@ class _Compiler:
             )
         self._check_labels()
         initial, fixed = self._initial()
-        for name in self.delay_tree.values():
+        for name in (*self.delay_tree.values(), *([self.constant] if self.constant else [])):
             self._check_sites(name, allowed={()})
         terms = self._uses(self.term_atom, is_factor=False)
         factors = self._uses(self.factor_atom, is_factor=True)
@@ -190,7 +218,7 @@ class _Compiler:
                 )
         ordered = sorted(choices, key=lambda c: atom_key(Atom(c.signal, 0, c.function), self.names))
         degree = self.max_degree if factors else 1
-        return Alphabet(self.names, tuple(ordered), degree, initial, fixed)
+        return Alphabet(self.names, tuple(ordered), degree, initial, fixed, self.constant)
 
     def _refusal(self, name: str, reason: str, index: int | None = None) -> AdjoinError:
         tree = self.tag.trees[name]
@@ -210,13 +238,18 @@ class _Compiler:
                 raise self._refusal(name, f"'{self.delay_tree[label]}' adds the same delay already")
             self.delay_tree[label] = name
         elif (atom := _other_part(words, PLUS, [FOOT])) is not None:
+            if label != self.tag.start:
+                raise self._refusal(name, f"it adds a term, but not at '{self.tag.start}'")
+            if atom == [PARAMETER]:
+                if self.constant is not None:
+                    raise self._refusal(name, f"'{self.constant}' adds a constant already")
+                self.constant = name
+                return
             bare = _other_part(atom, TIMES, [PARAMETER])
             if bare is None or TIMES in bare:
                 raise self._refusal(
                     name, f"a term tree yields one {PARAMETER} times one atom, not '{_say(atom)}'"
                 )
-            if label != self.tag.start:
-                raise self._refusal(name, f"it adds a term, but not at '{self.tag.start}'")
             self.term_atom[name] = bare
         elif (atom := _other_part(words, TIMES, [FOOT])) is not None:
             if PARAMETER in atom or TIMES in atom:

@@ -20,6 +20,7 @@ from adjoin.files import write_whole
 from adjoin.grammar.alphabet import Alphabet, compile_alphabet
 from adjoin.grammar.derivation import Derivation, DerivedTree, derive
 from adjoin.grammar.library import KEITH, polynomial_tag, with_initial_tree
+from adjoin.grammar.spelling import reduce_structure
 from adjoin.grammar.tag import TAG
 from adjoin.grammar.terms import Structure
 from adjoin.grammar.textformat import (
@@ -99,14 +100,18 @@ class Grammar:
         inputs: str | Iterable[str] = ("u",),
         output: str = "y",
         functions: str | Iterable[str] = (),
+        constant: bool = True,
         noise: bool = False,
         max_lag: int = DEFAULT_MAX_LAG,
         max_degree: int = DEFAULT_MAX_DEGREE,
     ) -> Self:
-        """Polynomial NARX models, the grammar G_N of the paper; NARMAX with ``noise=True``."""
+        """Polynomial NARX models; NARMAX with ``noise=True``.
+
+        With ``constant=False``, one input and no functions it is the grammar G_N of the paper.
+        """
         names = SignalNames.declare(inputs, output)
         signals = names.ordered if noise else (*names.inputs, names.output)
-        tag = polynomial_tag(names, signals=signals, functions=functions)
+        tag = polynomial_tag(names, signals=signals, functions=functions, constant=constant)
         return cls(tag, names, max_lag, max_degree, "narmax" if noise else "narx")
 
     @classmethod
@@ -115,11 +120,12 @@ class Grammar:
         inputs: str | Iterable[str] = ("u",),
         output: str = "y",
         functions: str | Iterable[str] = (),
+        constant: bool = True,
         max_lag: int = DEFAULT_MAX_LAG,
         max_degree: int = DEFAULT_MAX_DEGREE,
     ) -> Self:
         """Polynomial NARMAX models: NARX with past noise ``e(k-1)``, ``e(k-2)``, … as well."""
-        return cls.narx(inputs, output, functions, True, max_lag, max_degree)
+        return cls.narx(inputs, output, functions, constant, True, max_lag, max_degree)
 
     @classmethod
     def arx(
@@ -127,12 +133,15 @@ class Grammar:
         inputs: str | Iterable[str] = ("u",),
         output: str = "y",
         functions: str | Iterable[str] = (),
+        constant: bool = True,
         max_lag: int = DEFAULT_MAX_LAG,
     ) -> Self:
         """Linear models in past inputs and outputs; with functions, of those as well."""
         names = SignalNames.declare(inputs, output)
         signals = (*names.inputs, names.output)
-        tag = polynomial_tag(names, signals=signals, functions=functions, products=False)
+        tag = polynomial_tag(
+            names, signals=signals, functions=functions, products=False, constant=constant
+        )
         return cls(tag, names, max_lag, 1, "arx")
 
     @classmethod
@@ -141,11 +150,14 @@ class Grammar:
         inputs: str | Iterable[str] = ("u",),
         output: str = "y",
         functions: str | Iterable[str] = (),
+        constant: bool = True,
         max_lag: int = DEFAULT_MAX_LAG,
     ) -> Self:
         """Finite impulse responses: linear models in the inputs alone."""
         names = SignalNames.declare(inputs, output)
-        tag = polynomial_tag(names, signals=names.inputs, functions=functions, products=False)
+        tag = polynomial_tag(
+            names, signals=names.inputs, functions=functions, products=False, constant=constant
+        )
         return cls(tag, names, max_lag, 1, "fir")
 
     @classmethod
@@ -154,12 +166,13 @@ class Grammar:
         inputs: str | Iterable[str] = ("u",),
         output: str = "y",
         functions: str | Iterable[str] = (),
+        constant: bool = True,
         max_lag: int = DEFAULT_MAX_LAG,
         max_degree: int = DEFAULT_MAX_DEGREE,
     ) -> Self:
         """Truncated Volterra series: polynomials in the inputs alone."""
         names = SignalNames.declare(inputs, output)
-        tag = polynomial_tag(names, signals=names.inputs, functions=functions)
+        tag = polynomial_tag(names, signals=names.inputs, functions=functions, constant=constant)
         return cls(tag, names, max_lag, max_degree, "volterra")
 
     @classmethod
@@ -169,7 +182,12 @@ class Grammar:
         has_noise = any(atom.signal == names.noise for term in structure for atom in term)
         signals = names.ordered if has_noise else (*names.inputs, names.output)
         return cls(
-            polynomial_tag(names, signals=signals, functions=structure.functions),
+            polynomial_tag(
+                names,
+                signals=signals,
+                functions=structure.functions,
+                constant=() in structure.terms,
+            ),
             names,
             max(structure.max_lag, 1),
             max(structure.max_degree, 1),
@@ -233,8 +251,8 @@ class Grammar:
         return derive(self.tag, what if isinstance(what, Derivation) else self.derivation(what))
 
     def structure(self, derived: DerivedTree) -> Structure:
-        """The structure that a derived tree yields."""
-        return read_structure(derived.words, self.signals)
+        """The structure that a derived tree yields, its terms in their one spelling."""
+        return reduce_structure(read_structure(derived.words, self.signals))
 
     def with_initial(self, structure: Structure | str) -> Self:
         """The same grammar with fixed terms in its initial tree (a grey box).
@@ -251,6 +269,7 @@ class Grammar:
         fixed, names = self.alphabet.fixed, self.signals
         if isinstance(structure, str):
             structure = Structure.parse(structure, names)
+        structure = reduce_structure(structure)
         together = Structure((*fixed.terms, *structure.terms), names)
         smallest = Grammar.smallest(together)
         tag = with_initial_tree(self.tag, smallest.derive(together).tree, smallest.tag)

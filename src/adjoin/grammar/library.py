@@ -35,12 +35,13 @@ def polynomial_tag(
     signals: Iterable[str],
     functions: str | Iterable[str] = (),
     products: bool = True,
+    constant: bool = True,
 ) -> TAG:
     """The grammar of polynomials in lagged signals.
 
     ``η1`` yields the bare noise. For every atom choice there is a tree that adds a term starting
-    with it and, if `products`, one that multiplies a term by it; the last tree adds a delay. The
-    first delay of the output and of the noise is inside their trees, so no derivable tree has
+    with it and, if `products`, one that multiplies a term by it; then one adds a delay, and the
+    last one, if `constant`, adds a parameter alone. The first delay of the output and of the noise is inside their trees, so no derivable tree has
     ``y(k)`` on the right.
 
     Parameters
@@ -50,14 +51,19 @@ def polynomial_tag(
     signals : iterable of str
         Those that may occur on the right-hand side.
     functions : str or iterable of str
-        Functions that an input or output may stand in.
+        Functions that an input or output may stand in. With products, ``sign`` and ``sqrtabs``
+        bring ``abs`` along, which they make: x·sign(x) is abs(x).
     products : bool
         Whether terms may have more than one factor.
+    constant : bool
+        Whether there may be a constant.
     """
     signals = list(signals)
     if not signals:
         raise AdjoinError("a grammar needs at least one signal on the right-hand side")
     functions = list(dict.fromkeys(map(function_name, split_names(functions))))
+    if products and {"sign", "sqrtabs"}.intersection(functions) and "abs" not in functions:
+        functions.append("abs")
     # A user's column may be called "op" or "par": nonterminals give way to signal names.
     taken = set(names.ordered)
     sum_, product, lagged, operator, parameter = (
@@ -79,6 +85,8 @@ def polynomial_tag(
     if products:
         trees += [f"{product}({atom} {operator}({TIMES}) {product}*)" for atom in atoms]
     trees.append(f"{lagged}({operator}({DELAY}) {lagged}*)")
+    if constant:
+        trees.append(f"{sum_}({parameter}({PARAMETER}) {operator}({PLUS}) {sum_}*)")
     named = {"η1": Tree.parse(f"{sum_}({NOISE})")}
     named.update({f"α{i}": Tree.parse(tree) for i, tree in enumerate(trees, start=1)})
     words = [signal for signal in signals if signal != names.noise]

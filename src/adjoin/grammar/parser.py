@@ -20,6 +20,7 @@ from typing import NoReturn
 from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError
 from adjoin.grammar.equation import Coefficient, Equation
+from adjoin.grammar.spelling import reduce_product
 from adjoin.grammar.terms import FUNCTIONS, Atom, Structure, Term, make_term
 
 # Bounds on what may be typed, so that a slip like u(k)^99999999 is an error and not a full memory.
@@ -114,7 +115,9 @@ class _Reader:
             parts.remove(bare_noise)
         total: dict[Term, dict[tuple[str, ...], float]] = {}
         for atoms, (value, constants) in parts:
-            term = total.setdefault(make_term(atoms, names), {})
+            # Checked as it was typed: sign(y(k))^2 is an error, and not 1.
+            reduced = reduce_product(make_term(atoms, names))
+            term = total.setdefault(make_term(reduced, names), {})
             term[constants] = term[constants] + value if constants in term else value
         if not all(math.isfinite(value) for term in total.values() for value in term.values()):
             raise AdjoinError("a coefficient of the equation is too large to be a number")

@@ -46,7 +46,10 @@ def derivation_of(structure: Structure, alphabet: Alphabet) -> Derivation:
 def _adjoin_term(steps: list[Step], parent: int, term: Term, alphabet: Alphabet) -> int:
     """Append the steps of one term below step `parent`; return the number of its first step."""
     if not term:
-        raise AdjoinError("it has no tree for one; centre the signals instead")
+        if alphabet.constant is None:
+            raise AdjoinError("it has no tree for one; use constant=True")
+        steps.append(Step(alphabet.constant, parent, ()))
+        return len(steps) - 1
     if len(term) > alphabet.max_degree:
         raise AdjoinError(f"its degree {len(term)} exceeds max_degree {alphabet.max_degree}")
     *others, innermost = term

@@ -7,18 +7,20 @@ drawn from the prior to people.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, fields
 from numbers import Real
 from typing import Self
 
 import numpy as np
 
-from adjoin.arrays import Float1D
+from adjoin.arrays import Float1D, Int2D
 from adjoin.checks import is_real, make_generator, require_count
 from adjoin.errors import AdjoinError
 from adjoin.grammar import Alphabet, Grammar, Structure, Term
 from adjoin.grammar.encoding import Encoding
-from adjoin.grammar.terms import make_term
+from adjoin.grammar.spelling import is_reduced, reduced_products
+from adjoin.grammar.terms import Atom, make_term
 from adjoin.kernels.draw import SMALLEST
 from adjoin.kernels.prior import draw_terms, term_priors
 from adjoin.kernels.state import PriorTable
@@ -26,6 +28,9 @@ from adjoin.model import Model
 
 STANDARD, RAW = "standard", "raw"
 _FLAT = 0.05  # an inverse gamma with a smaller shape has draws that overflow
+_N_QUANTILES = 1000  # of a learned λ_t, over which inclusions are averaged
+FIRST = {"constant_odds": 0.0, "lag_uniform": 0.0}
+"""What the paper's prior and runs of the first version have not got."""
 
 
 @dataclass(frozen=True)
@@ -33,21 +38,28 @@ class Prior:
     r"""Beliefs before the data; the defaults are the preset ``"default"``.
 
     .. math::
-        p(T) \propto \prod_{t \in T} λ_t\, p(t), \qquad
+        p(T) \propto o_1^{[1 ∈ T]} \prod_{1 ≠ t \in T} λ_t\, p(t), \qquad
         p(t) = (1-λ_m)\, q_c(t) + λ_m\, q_p(t), \qquad
         θ \sim N(0, σ_θ² I), \quad σ² \sim IG(α, β)
 
     where q_c is a product of independent atoms and q_p a power of one. Read the first as
-    independent inclusion: a term is in with odds :math:`λ_t\, p(t)`.
+    independent inclusion: a term is in with odds :math:`λ_t\, p(t)`, the constant with odds o_1.
 
     Parameters
     ----------
     expected_terms : float
         λ_t, about the expected number of terms.
+    terms_shape : float, optional
+        a: λ_t is learned, from a Gamma prior with this shape and the mean `expected_terms`; its
+        standard deviation is the mean over √a. None: it is known.
+    constant_odds : float
+        o_1, the odds of a constant being in, where the grammar has one; 0: never.
     degree_rate : float
         λ_d: degree - 1 of a product is Poisson with this rate, cut off at ``max_degree``.
     lag_decay : float
         λ_l: each further delay of an atom is less likely by this factor.
+    lag_uniform : float
+        The share of lags that are any lag, each as likely as the others, as after a dead time.
     power_weight : float
         λ_m, the share of pure powers.
     power_rate : float
@@ -66,8 +78,11 @@ class Prior:
     """
 
     expected_terms: float = 5.0
+    terms_shape: float | None = None
+    constant_odds: float = 1.0
     degree_rate: float = 0.3
     lag_decay: float = 0.6
+    lag_uniform: float = 0.0
     power_weight: float = 0.5
     power_rate: float = 0.7
     coefficient_sd: float = 1.0
@@ -88,9 +103,15 @@ class Prior:
         ):
             _require(name, getattr(self, name), 0.0, math.inf, "a positive number")
         _require("lag_decay", self.lag_decay, 0.0, 1.0, "a number between 0 and 1")
-        share = self.power_weight
-        if not (is_real(share) and 0.0 <= share <= 1.0):
-            raise AdjoinError(f"power_weight must be a share from 0 to 1, not {share!r}")
+        for name in ("power_weight", "lag_uniform"):
+            share = getattr(self, name)
+            if not (is_real(share) and 0.0 <= share <= 1.0):
+                raise AdjoinError(f"{name} must be a share from 0 to 1, not {share!r}")
+        odds = self.constant_odds
+        if not (is_real(odds) and 0.0 <= odds < math.inf):
+            raise AdjoinError(f"constant_odds must be 0 or a positive number, not {odds!r}")
+        if self.terms_shape is not None:
+            _require("terms_shape", self.terms_shape, 0.0, math.inf, "a positive number")
         hyper = (self.coefficient_shape, self.coefficient_scale)
         if (hyper[0] is None) != (hyper[1] is None):
             raise AdjoinError("coefficient_shape and coefficient_scale go together; give both")
@@ -102,8 +123,8 @@ class Prior:
 
     @classmethod
     def paper(cls, expected_terms: float = 5.0) -> Self:
-        """The paper's printed tables, in the user's own units."""
-        return cls(expected_terms=expected_terms, noise_scale=1.0, units=RAW)
+        """The paper's printed tables, in the user's own units; it has no constant."""
+        return cls(expected_terms=expected_terms, noise_scale=1.0, units=RAW, **FIRST)
 
     @classmethod
     def read(cls, given: Prior | str, expected_terms: float = 5.0) -> Prior:
@@ -135,33 +156,51 @@ class Prior:
     def table(self, encoding: Encoding) -> PriorTable:
         r"""As the kernels take it.
 
-        .. math:: w(a) = \frac{1}{V} \frac{(1-λ_l) λ_l^n}{1 - λ_l^K}
+        .. math:: w(a) = \frac{1}{V} \left((1-υ) \frac{(1-λ_l) λ_l^n}{1 - λ_l^K} + \frac{υ}{K}\right)
 
-        for one of V choices with K lags, n delays after its smallest.
+        for one of V choices with K lags, n delays after its smallest; υ is `lag_uniform`.
         """
+        alphabet = encoding.alphabet
         weight = np.zeros(len(encoding.atoms))
-        alphabet, decay = encoding.alphabet, self.lag_decay
         for atom in alphabet.atoms:
-            choice = alphabet.choice(atom)
-            share = (1.0 - decay) / (1.0 - decay**choice.n_lags)
-            n_delays = atom.lag - choice.min_lag
-            weight[encoding.number[atom]] = choice.weight * share * decay**n_delays
+            weight[encoding.number[atom]] = self._atom_weight(atom, alphabet)
         product = _degrees(self.degree_rate, alphabet.max_degree)
         power = _degrees(self.power_rate, alphabet.max_degree)
         factorial = np.array([math.factorial(d) for d in range(alphabet.max_degree + 1)], float)
+        of_products = _reduced_chance(encoding, weight) if alphabet.clashes else np.ones(1)
+        of_powers = _reduced_powers(encoding, weight) if alphabet.clashes else np.ones(1)
+        kept = float(
+            (1.0 - self.power_weight) * (product * of_products).sum()
+            + self.power_weight * (power * of_powers).sum()
+        )
+        if not alphabet.clashes:
+            kept = 1.0  # not a rounding error less
+        has_constant = alphabet.constant is not None and () not in alphabet.fixed.terms
+        odds, rate = float(self.constant_odds), float(self.expected_terms)
         return PriorTable(
             weight=weight,
             cumulative=np.cumsum(weight),
-            product=(1.0 - self.power_weight) * product * factorial,
-            power=self.power_weight * power,
+            product=(1.0 - self.power_weight) * product * factorial / kept,
+            power=self.power_weight * power / kept,
             product_cumulative=np.cumsum(product),
             power_cumulative=np.cumsum(power),
             power_weight=float(self.power_weight),
-            expected_terms=float(self.expected_terms),
+            expected_terms=rate,
+            terms_shape=float(self.terms_shape or 0.0),
+            constant_odds=odds,
+            # As often as the prior would have it.
+            constant_share=odds / (odds + rate) if has_constant else 0.0,
+            clash=_clash_table(encoding),
         )
 
+    def _atom_weight(self, atom: Atom, alphabet: Alphabet) -> float:
+        choice, decay = alphabet.choice(atom), self.lag_decay
+        share = (1.0 - decay) / (1.0 - decay**choice.n_lags)
+        near = share * decay ** (atom.lag - choice.min_lag)
+        return choice.weight * (near + self.lag_uniform * (1.0 / choice.n_lags - near))
+
     def term_probability(self, term: Term, alphabet: Alphabet) -> float:
-        """p(t) of a term of the alphabet."""
+        """p(t) of a term of the alphabet; 0 if it is spelled otherwise."""
         term = make_term(term, alphabet.names)
         if not 1 <= len(term) <= alphabet.max_degree:
             raise AdjoinError(
@@ -175,9 +214,20 @@ class Prior:
         return float(density[0])
 
     def inclusion(self, term: Term, alphabet: Alphabet) -> float:
-        r"""The prior probability of a term being in, :math:`λ_t p / (1 + λ_t p)`."""
-        odds = self.expected_terms * self.term_probability(term, alphabet)
-        return odds / (1.0 + odds)
+        r"""The prior probability of a term being in, :math:`λ_t p / (1 + λ_t p)`.
+
+        That of the constant is :math:`o_1 / (1 + o_1)`. Where λ_t is learned, it is the average over
+        its Gamma law, which leaves out that structures repeat no term.
+        """
+        if not term:
+            odds = self.constant_odds if alphabet.constant is not None else 0.0
+            return odds / (1.0 + odds)
+        density, rate = self.term_probability(term, alphabet), np.array([self.expected_terms])
+        if self.terms_shape is not None:
+            middle = (np.arange(_N_QUANTILES) + 0.5) / _N_QUANTILES
+            rate = _gamma_quantiles(self.terms_shape, middle) * self.expected_terms
+        odds_at = rate * density
+        return float(np.mean(odds_at / (1.0 + odds_at)))
 
     def draw(self, grammar: Grammar, n: int = 10, seed: int | None = 0) -> list[Model]:
         """Models drawn from the prior, in the prior's units, to look at before fitting.
@@ -207,13 +257,33 @@ class Prior:
         r"""A structure with every term in independently with odds :math:`x = λ_t\, p(t)`.
 
         A Poisson(λ_t) number of draws from p(t) hits each term Poisson(x) times; a term that was
-        hit is kept with probability :math:`\frac{x}{1+x} / (1 - e^{-x})`.
+        hit is kept with probability :math:`\frac{x}{1+x} / (1 - e^{-x})`. Where λ_t is learned, it
+        is drawn first, and all is drawn again if a term that is not fixed is hit twice.
         """
-        hits = draw_prior_terms(rng, encoding, table, int(rng.poisson(self.expected_terms)))
-        odds = {term: self.expected_terms * density for term, density in hits}
-        kept = [t for t, x in odds.items() if rng.random() < x / (1.0 + x) / -math.expm1(-x)]
         fixed = encoding.alphabet.fixed
-        return Structure((*fixed.terms, *(t for t in kept if t not in fixed.terms)), fixed.names)
+        if self.terms_shape is None:
+            hits = draw_prior_terms(rng, encoding, table, int(rng.poisson(self.expected_terms)))
+            odds = {term: self.expected_terms * density for term, density in hits}
+            kept = [t for t, x in odds.items() if rng.random() < x / (1.0 + x) / -math.expm1(-x)]
+            kept = [term for term in kept if term not in fixed.terms]
+        else:
+            kept = self._draw_learned(rng, encoding, table)
+        constant: list[Term] = []
+        if table.constant_share > 0.0 and rng.random() * (1.0 + self.constant_odds) >= 1.0:
+            constant = [()]
+        return Structure((*fixed.terms, *kept, *constant), fixed.names)
+
+    def _draw_learned(
+        self, rng: np.random.Generator, encoding: Encoding, table: PriorTable
+    ) -> list[Term]:
+        """Terms drawn by the law of a learned λ_t, those that are fixed left out."""
+        shape, fixed = float(self.terms_shape or 0.0), encoding.alphabet.fixed.terms
+        while True:
+            rate = rng.standard_gamma(shape) * self.expected_terms / shape
+            hits = draw_prior_terms(rng, encoding, table, int(rng.poisson(rate)))
+            free = [term for term, _ in hits if term not in fixed]
+            if len(set(free)) == len(free):
+                return free
 
 
 def draw_prior_terms(
@@ -225,6 +295,60 @@ def draw_prior_terms(
     draw_terms(rng, table, atom, degree, density)
     terms = [tuple(encoding.atoms[i] for i in row[:d]) for row, d in zip(atom, degree, strict=True)]
     return list(zip(terms, density.tolist(), strict=True))
+
+
+def _clash_table(encoding: Encoding) -> Int2D:
+    """For every atom the numbers of those it never stands beside, then -1."""
+    clashes = encoding.alphabet.clashes
+    width = max(map(len, clashes.values()), default=0)
+    table = np.full((len(encoding.atoms), width), -1, dtype=np.int64)
+    for atom, others in clashes.items():
+        table[encoding.number[atom], : len(others)] = [encoding.number[other] for other in others]
+    return table
+
+
+def _reduced_chance(encoding: Encoding, weight: Float1D) -> Float1D:
+    r"""The chance that d atoms drawn independently have no clash, for d = 0 … max_degree.
+
+    .. math:: d!\, [z^d]\; e^{z \sum_{free} w(a)} \prod_g \sum_{t} \prod_{a ∈ t} \frac{(w(a) z)^{c_a}}{c_a!}
+
+    with t the products without a clash of the atoms of a moment g: exponential generating
+    functions multiply where draws may come in any order.
+    """
+    alphabet = encoding.alphabet
+    moments, max_degree = alphabet.moments, alphabet.max_degree
+    factorial = np.array([math.factorial(d) for d in range(max_degree + 1)], float)
+    free = math.fsum(weight) - math.fsum(
+        weight[encoding.number[a]] for together in moments for a in together
+    )
+    series: Float1D = max(free, 0.0) ** np.arange(max_degree + 1) / factorial
+    for together in moments:
+        part = np.zeros(max_degree + 1)
+        for product in reduced_products(together, alphabet.clashes, max_degree):
+            share = [
+                weight[encoding.number[atom]] ** n / math.factorial(n)
+                for atom, n in Counter(product).items()
+            ]
+            part[len(product)] += math.prod(share)
+        series = np.convolve(series, part)[: max_degree + 1]
+    return series * factorial
+
+
+def _reduced_powers(encoding: Encoding, weight: Float1D) -> Float1D:
+    """The weight of the atoms whose power d has no other spelling, for d = 0 … max_degree."""
+    alphabet = encoding.alphabet
+    total = np.zeros(alphabet.max_degree + 1)
+    for atom in alphabet.atoms:
+        highest = alphabet.max_degree if is_reduced((atom, atom), alphabet.clashes) else 1
+        total[: highest + 1] += weight[encoding.number[atom]]
+    return total
+
+
+def _gamma_quantiles(shape: float, share: Float1D) -> Float1D:
+    """Quantiles of a Gamma law with this shape and mean 1."""
+    from scipy.special import gammaincinv
+
+    return np.asarray(gammaincinv(shape, share) / shape)
 
 
 def _degrees(rate: float, max_degree: int) -> Float1D:

@@ -15,7 +15,7 @@ from adjoin.checks import is_real
 from adjoin.errors import AdjoinError
 from adjoin.inference.moves import Moves
 from adjoin.inference.objective import PREDICTION, Objective
-from adjoin.inference.prior import Prior
+from adjoin.inference.prior import FIRST, Prior
 
 JOINT, RESIDUAL = "joint", "residual"
 """How the coefficients of fixed terms are found: with all others, or before them, to stay."""
@@ -134,7 +134,8 @@ def _read_prior(values: Any) -> Prior:
     known = {f.name for f in fields(Prior)}
     if not (isinstance(values, dict) and known.issuperset(values)):
         raise AdjoinError("settings: must have a prior of known hyperparameters")
-    return Prior(**values)  # refuses values that mean nothing
+    # What a prior has got since was not there in runs of the first version.
+    return Prior(**{**FIRST, **values})  # refuses values that mean nothing
 
 
 def _is_text(value: object) -> bool:

@@ -14,7 +14,7 @@ from adjoin.kernels.evidence import evaluate, squared_error
 from adjoin.kernels.free_run import assemble, feeds_back, free_run_error
 from adjoin.kernels.layouts import Regression
 from adjoin.kernels.linalg import factorise, solve_transposed, solve_upper
-from adjoin.kernels.prior import log_normal, term_prior
+from adjoin.kernels.prior import log_normal, prior_odds
 from adjoin.kernels.products import forget_products, pinned_place, place_term, take_slot
 from adjoin.kernels.slopes import linearise
 from adjoin.kernels.state import FITTED, GIVEN_UP, UNFITTABLE, Chain, PriorTable
@@ -256,10 +256,12 @@ def score_fit(
     if found.status[entry] != FITTED:
         return
     n, first, score = found.n_terms[entry], found.first_value[entry], -found.log_det[entry]
+    n_counted = 0
     for i in range(n):
         if fitting.place[i] >= n_fixed:
-            density = term_prior(prior, scratch.atom[i], scratch.degree[i])
-            score += math.log(prior.expected_terms * density)
+            degree = scratch.degree[i]
+            score += math.log(prior_odds(prior, scratch.atom[i], degree, n_counted))
+            n_counted += 1 if degree > 0 else 0
         score += log_normal(fits.value[first + i], coefficient)
     least = 1e-16 * data.output_norm * data.output_norm
     variance, n_free = max(found.error[entry], least) / data.n_rows, n - data.pinned_key.shape[0]

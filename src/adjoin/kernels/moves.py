@@ -25,8 +25,10 @@ from adjoin.kernels.prior import (
     draw_extension,
     draw_term,
     extension_weights,
+    is_reduced,
     reduction_weights,
     term_prior,
+    term_rate,
 )
 from adjoin.kernels.state import (
     ADD_FACTOR,
@@ -56,7 +58,7 @@ def propose(
     moves: MoveTable,
     work: Work,
 ) -> Proposal:
-    """Propose a change by one of the moves; refuse a term that the structure already has.
+    """Propose a change by one of the moves; refuse a term that the structure has, or respells.
 
     Mutates: rng, work. Allocates: nothing.
     """
@@ -73,7 +75,8 @@ def propose(
     edit, _, degree, log_ratio = proposal
     if edit in (APPEND, REPLACE):
         key = term_key(work.atom, degree, prior.weight.shape[0])
-        if contains(chain, key) or log_ratio == -math.inf:
+        is_spelled = is_reduced(prior, work.atom, degree)
+        if not is_spelled or contains(chain, key) or log_ratio == -math.inf:
             return IMPOSSIBLE, 0, 0, -math.inf
     return proposal
 
@@ -82,20 +85,25 @@ def propose(
 def propose_add_term(
     rng: np.random.Generator, chain: Chain, prior: PriorTable, moves: MoveTable, work: Work
 ) -> Proposal:
-    r"""Draw a term from its prior.
+    r"""Draw a term from its prior or, with probability c, the constant.
 
-    Forward :math:`p_{at}\, p(t)`, reverse :math:`p_{rt} / m'`, prior :math:`λ_t\, p(t)`:
+    Forward :math:`p_{at} (1 - c)\, p(t)`, reverse :math:`p_{rt} / m'`, prior
+    :math:`λ_{m+1}\, p(t)`; of the constant forward :math:`p_{at}\, c` and prior :math:`o_1`:
 
-    .. math:: \log (λ_t\, p_{rt} / (p_{at}\, m'))
+    .. math:: \log \frac{r\, p_{rt}}{p_{at}\, m'}, \qquad
+        r = \frac{λ_{m+1}}{1 - c} \;\text{or}\; \frac{o_1}{c}
 
-    with m' editable terms after.
+    with m' editable terms after, m of them before that are not the constant.
 
     Mutates: rng, work. Allocates: nothing.
     """
-    degree = draw_term(rng, prior, work.atom)
+    degree = 0
+    if not (prior.constant_share > 0.0 and rng.random() < prior.constant_share):
+        degree = draw_term(rng, prior, work.atom)
     n_after = chain.n_terms[0] - moves.n_fixed + 1
+    n_counted = count_terms(chain, moves.n_fixed, 1, chain.atom.shape[1])
     log_ratio = (
-        math.log(prior.expected_terms)
+        math.log(addition_rate(prior, degree, n_counted))
         + moves.log_probability[REMOVE_TERM]
         - moves.log_probability[ADD_TERM]
         - math.log(n_after)
@@ -104,14 +112,27 @@ def propose_add_term(
 
 
 @kernel()
+def addition_rate(prior: PriorTable, degree: int, n_counted: int) -> float:
+    r"""How a term's prior exceeds its chance of being drawn: :math:`λ_{m+1}/(1 - c)`, or o_1/c.
+
+    The second is of the constant, whose degree is 0; `n_counted` is m.
+
+    Mutates: nothing. Allocates: nothing.
+    """
+    if degree == 0:
+        return prior.constant_odds / prior.constant_share
+    return term_rate(prior, n_counted) / (1.0 - prior.constant_share)
+
+
+@kernel()
 def propose_remove_term(
     rng: np.random.Generator, chain: Chain, prior: PriorTable, moves: MoveTable
 ) -> Proposal:
     r"""Drop one of the m editable terms, each equally likely.
 
-    Forward :math:`p_{rt} / m`, reverse :math:`p_{at}\, p(t)`, prior :math:`1 / (λ_t\, p(t))`:
+    The reverse of `propose_add_term`, with r as there for the structure without the term:
 
-    .. math:: \log (m\, p_{at} / (λ_t\, p_{rt}))
+    .. math:: \log (m\, p_{at} / (r\, p_{rt}))
 
     Mutates: rng. Allocates: nothing.
     """
@@ -119,11 +140,14 @@ def propose_remove_term(
     if n_editable == 0:
         return IMPOSSIBLE, 0, 0, -math.inf
     index = moves.n_fixed + draw_index(rng, n_editable)
+    degree = chain.degree[index]
+    n_counted = count_terms(chain, moves.n_fixed, 1, chain.atom.shape[1])
+    n_counted -= 1 if degree > 0 else 0
     log_ratio = (
         math.log(n_editable)
         + moves.log_probability[ADD_TERM]
         - moves.log_probability[REMOVE_TERM]
-        - math.log(prior.expected_terms)
+        - math.log(addition_rate(prior, degree, n_counted))
     )
     return REMOVE, index, 0, log_ratio
 
