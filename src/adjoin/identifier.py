@@ -21,8 +21,10 @@ from adjoin.grammar import Grammar, Structure
 from adjoin.grammar.parser import read_equation
 from adjoin.inference.arguments import check_arguments, check_held_out
 from adjoin.inference.autocorrelation import integrated_time
+from adjoin.inference.centring import MARGIN, N_CHAINS, N_SAMPLES, best_posterior
 from adjoin.inference.engine import Engine
 from adjoin.inference.engines import find_engine
+from adjoin.inference.engines.prediction import PredictionEngine
 from adjoin.inference.estimator import Estimator
 from adjoin.inference.ladder import Ladder
 from adjoin.inference.moves import Moves
@@ -40,7 +42,6 @@ from adjoin.scores import fit_index
 from adjoin.threads import n_workers
 
 _MEGABYTE = 2**20
-_LEVEL = 3.0  # standard deviations: a mean beyond is an operating level, such as 300 K
 _PILOT_SAMPLES = 3000  # enough for a model to explain what it can
 _NOT_THE_RESULT = (
     "n_jobs",
@@ -82,10 +83,12 @@ class Identifier(Estimator):
         Hyperparameters. ``"default"`` does not depend on units; ``"paper"`` is the printed tables.
     center, scale : bool, optional
         Whether signals are centred and scaled inside; models come back in the user's units either
-        way. Default: on with the default prior and off with the paper's. Scaling never changes a
-        model: inside a function that does not scale, such as ``sin``, a signal keeps its unit.
-        Centring does, so by default it is for signals whose mean is more than 3 standard deviations
-        from zero (a temperature in kelvin), and off with fixed initial terms and with functions.
+        way. Scaling never changes a model: inside a function that does not scale, such as ``sin``,
+        a signal keeps its unit. Default: on with the default prior and off with the paper's.
+        Centring makes another polynomial of it. Default: with the default prior, two short runs
+        decide whether deviations from the means explain the data better than the raw signals, by
+        their best posterior, whatever the objective and the seed; off with the paper's prior, with
+        fixed initial terms and with functions.
     initial : str, optional
         Fixed terms of every model (a grey box): ``"u(k)*abs(u(k)) + udot(k)"``.
     initial_mode : {"joint", "residual"}
@@ -214,7 +217,7 @@ class Identifier(Estimator):
         prior = Prior.read(self.prior, self.expected_terms)
         grammar = self._grammar(data, prior)
         check_held_out(held_out, data, grammar.alphabet.max_lag)
-        scaling = self._scaling(data, grammar, prior)
+        scaling, center_gain = self._scaling(data, grammar, prior)
         problem = Problem(data, grammar.alphabet, scaling, self.initial_mode == RESIDUAL)
         if problem.is_residual and not len(problem.pinned):
             raise AdjoinError("initial_mode='residual' needs terms to fit first; pass initial='…'")
@@ -238,7 +241,8 @@ class Identifier(Estimator):
             "sampling_s": sampled.seconds,
             "total_s": time.perf_counter() - begin,
         }
-        run = Run(grammar, problem, self._settings(engine, grammar), timing, held_out)
+        settings = replace(self._settings(engine, grammar), center_gain=center_gain)
+        run = Run(grammar, problem, settings, timing, held_out)
         self.posterior_ = Posterior(tuple(traces.values()), run, tuple(traces))
         self.model_ = self.posterior_.map_model
         return self
@@ -326,21 +330,41 @@ class Identifier(Estimator):
             **{engine.options[name]: value for name, value in given.items()},
         )
 
-    def _scaling(self, data: Dataset, grammar: Grammar, prior: Prior) -> Scaling:
-        """Scale if the prior is about standard units; centre where that changes no physics."""
+    def _scaling(
+        self, data: Dataset, grammar: Grammar, prior: Prior
+    ) -> tuple[Scaling, float | None]:
+        """Scale if the prior is about standard units; centre where that is better.
+
+        Also by how much it is better, in nats, where nobody said what to do. Known terms and
+        functions are of the signals as they are, and keep them.
+        """
         alphabet, is_standard = grammar.alphabet, prior.units == STANDARD
         is_plain = not len(alphabet.fixed) and all(not c.function for c in alphabet.choices)
-        center = is_standard and is_plain if self.center is None else bool(self.center)
         scale = is_standard if self.scale is None else bool(self.scale)
-        scaling = Scaling.from_dataset(data, center, scale)
-        if self.center is None and center:
-            # A centred cubic is another polynomial, u^3 + 3·o·u^2 + …, and a sum of even powers has
-            # a mean of its own. Only where the offset dwarfs the signal is zero just a convention.
-            is_level = (
-                np.abs(scaling.offset) > _LEVEL * Scaling.from_dataset(data, True, True).scale
+        if self.center is not None or not (is_standard and is_plain):
+            return Scaling.from_dataset(data, bool(self.center), scale), None
+        raw, centred = (Scaling.from_dataset(data, center, scale) for center in (False, True))
+        gain = self._center_gain(data, grammar, prior, raw, centred)
+        return (centred if gain > MARGIN else raw), gain
+
+    def _center_gain(
+        self, data: Dataset, grammar: Grammar, prior: Prior, raw: Scaling, centred: Scaling
+    ) -> float:
+        """By how much the best posterior of deviations exceeds that of raw signals, in nats."""
+        found = []
+        progress = None if callable(self.progress) else self.progress
+        for scaling, title in ((raw, "raw signals"), (centred, "deviations")):
+            engine = PredictionEngine(
+                Problem(data, grammar.alphabet, scaling),
+                prior,
+                Moves.read(self.moves),
+                table_bytes=self.memory_mb * _MEGABYTE // n_workers(self.n_jobs, N_CHAINS),
             )
-            scaling = Scaling(data.names, np.where(is_level, scaling.offset, 0.0), scaling.scale)
-        return scaling
+            with compiling(engine.kernel, self.progress):
+                warm_up(engine)
+            with watching(progress, N_CHAINS, N_SAMPLES, title) as observer:
+                found.append(best_posterior(engine, self.n_jobs, observer))
+        return found[1] - found[0]
 
     def _estimate_power(
         self, engine: Engine, grammar: Grammar, seed: np.random.SeedSequence

@@ -18,7 +18,8 @@ from adjoin.data.scaling import Scaling
 from adjoin.errors import AdjoinError
 from adjoin.grammar.alphabet import Alphabet
 from adjoin.grammar.encoding import Encoding
-from adjoin.grammar.terms import Structure
+from adjoin.grammar.equation import term_text
+from adjoin.grammar.terms import Atom, Structure
 from adjoin.inference.rows import Rows, apply_to_scaled, least_squares
 from adjoin.kernels.layouts import Regression
 from adjoin.kernels.products import ROWS
@@ -89,6 +90,28 @@ class Problem:
         if not len(self.pinned):
             return np.empty(0)
         return least_squares(self.pinned, self.rows.design(self.pinned), self.rows.fitted)
+
+    @cached_property
+    def alike(self) -> tuple[str, ...]:
+        """What functions of a signal are on these data, where they are the signal or a number."""
+        found = []
+        for choice in self.alphabet.choices:
+            if not choice.function:
+                continue
+            signal = self.data.names.position(choice.signal)
+            plain = self.rows.table.value[signal]
+            value = apply_to_scaled(choice.function, plain, self.rows.scaling.scale[signal])
+            text, of = (
+                term_text((Atom(choice.signal, choice.min_lag, name),))
+                for name in (choice.function, "")
+            )
+            if np.ptp(value) == 0.0:
+                found.append(f"{text} is always {value[0]:g}")
+            elif np.array_equal(value, plain):
+                found.append(f"{text} is always {of}")
+            elif np.array_equal(value, -plain):
+                found.append(f"{text} is always -{of}")
+        return tuple(found)
 
     @cached_property
     def regression(self) -> Regression:

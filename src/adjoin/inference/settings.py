@@ -44,7 +44,9 @@ class RunSettings(Mapping[str, Any]):
     """All settings of a run.
 
     Most fields are arguments of `Identifier` by the same name, as they came out: `likelihood_power`
-    is a number even where it was estimated, and `center` says whether anything was. `grammar` is
+    is a number even where it was estimated, and `center` says whether anything was; `center_gain`
+    is by how many nats the best posterior of deviations was above that of raw signals, where that
+    decided. `grammar` is
     the grammar's name, `call` the arguments that make the run again, as text; `data` and
     `validation` are what the command line was given. `own_settings` is what the engine alone has.
     """
@@ -67,6 +69,7 @@ class RunSettings(Mapping[str, Any]):
     moves: Moves = field(default_factory=Moves)
     center: bool = False
     scale: bool = False
+    center_gain: float | None = None
     likelihood_power: float = 1.0
     is_power_estimated: bool = False
     is_complete: bool = True
@@ -168,5 +171,5 @@ _KINDS: dict[str, Callable[[object], bool]] = {
     "initial": _or_none(_is_text),
     "initial_mode": lambda value: value in (JOINT, RESIDUAL),
     "seed": _or_none(_is_whole),
-    "validation": _or_none(is_real),
+    **dict.fromkeys(("validation", "center_gain"), _or_none(is_real)),
 }

@@ -62,6 +62,7 @@ def diagnose(posterior: Collection) -> dict[str, Any]:
         "singular_proposals": int(trouble[0]),
         "singular_noise_draws": int(trouble[1]),
         "proposals_beyond_largest_structure": int(trouble[2]),
+        "functions_without_effect": list(posterior.run.problem.alike),
     }
     numbered = dict(zip(posterior.chain_numbers, posterior.traces, strict=True))
     facts |= posterior.run.engine.diagnostics(numbered)
@@ -299,6 +300,15 @@ def _on_trouble(posterior: Collection, facts: dict[str, Any]) -> list[Finding]:
                 " data",
                 "check for signals that repeat each other, and for units that differ by many orders"
                 " of magnitude",
+            )
+        )
+    if alike := facts["functions_without_effect"]:
+        findings.append(
+            (
+                CAUTION,
+                f"on these data {', '.join(alike)}: terms with and without the function cannot be"
+                " told apart",
+                "leave such a function out",
             )
         )
     if facts["proposals_beyond_largest_structure"]:

@@ -1,0 +1,102 @@
+r"""Whether signals are better centred, decided by evidence.
+
+A polynomial in deviations from the means is another polynomial than one in the raw signals; both,
+with a constant, are linear models of the same output. So they are compared as models are: by the
+best posterior that a short run of one-step chains finds in either,
+
+.. math:: \max_T \; \log p(T) + \log \int p(y \mid T, σ²)\, p(σ²)\, dσ²
+
+coefficients integrated out. The short runs have a seed of their own, so that the choice is a
+function of the data alone. Receives a problem in both units; gives the `Identifier` the better one.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from adjoin.arrays import Float1D
+from adjoin.grammar.terms import Structure
+from adjoin.inference.engines.prediction import PredictionEngine
+from adjoin.inference.runner import Observer, run_chains
+from adjoin.inference.traces import ChainTrace
+
+N_CHAINS, N_SAMPLES = 4, 5000
+_SEED = 0
+_MOST = 10  # structures of a chain whose evidence is worked out
+MARGIN = 0.0
+"""By how much, in nats, deviations must be better than raw signals."""
+
+
+def log_evidence(engine: PredictionEngine, structure: Structure, coefficient: float) -> float:
+    r"""The log evidence of a structure, coefficients and noise integrated out.
+
+    .. math::
+        \log \int σ^{-w n} \prod_i (1 + τ s_i²)^{-1/2}
+        \exp\Big(-\frac{w}{2σ²} \Big(‖r‖² + \sum_i \frac{(u_i^T y)²}{1 + τ s_i²}\Big)\Big) p(σ²)\, dσ²
+
+    with Φ = U S Vᵀ, r what Φ cannot explain of y, :math:`τ = w σ_θ²/σ²`, and σ_θ² the
+    `coefficient`; by Laplace's method in :math:`\log σ²`. Up to what all structures share.
+    """
+    from scipy.optimize import minimize_scalar
+
+    problem, target = engine.problem, engine.rules.target
+    output, columns = problem.rows.fitted, problem.rows.design(structure)
+    left, size, _ = np.linalg.svd(columns, full_matrices=False)
+    along = left.T @ output
+    rest = output - left @ along
+    n, w = len(output), target.power
+    noise_shape, noise_scale, free = target.noise_shape, target.noise_scale, float(rest @ rest)
+
+    def density(log_noise: float) -> float:
+        noise = math.exp(log_noise)
+        inflated = 1.0 + w * coefficient / noise * size**2
+        error = free + float(np.sum(along**2 / inflated))
+        return (
+            -0.5 * w * (n * log_noise + error / noise)
+            - 0.5 * float(np.log(inflated).sum())
+            - noise_shape * log_noise
+            - noise_scale / noise
+        )
+
+    least = (free + 2.0 * noise_scale) / n + np.finfo(float).tiny
+    most = (float(output @ output) + 2.0 * noise_scale) / n + least
+    bounds = math.log(least) - 2.0, math.log(most) + 2.0
+    width = math.sqrt(2.0 / max(w * n, 1.0))  # of the peak, about
+    found = minimize_scalar(lambda x: -density(x), bounds=bounds, options={"xatol": 0.01 * width})
+    peak, step = float(found.x), 0.5 * width
+    curve = (2.0 * density(peak) - density(peak - step) - density(peak + step)) / step**2
+    return density(peak) + 0.5 * math.log(2.0 * math.pi / max(curve, 1e-12))
+
+
+def best_posterior(
+    engine: PredictionEngine, n_jobs: int | None, observer: Observer | None = None
+) -> float:
+    """The best log posterior of a structure that a short run finds.
+
+    Raises KeyboardInterrupt if it is interrupted: there is nothing to go on with.
+    """
+    seed = np.random.SeedSequence(_SEED)
+    sampled = run_chains(engine, N_CHAINS, N_SAMPLES, seed, n_jobs, observer)
+    if not sampled.is_complete:
+        raise KeyboardInterrupt
+    return max(_best_of(engine, trace) for trace in sampled.traces.values())
+
+
+def _best_of(engine: PredictionEngine, trace: ChainTrace) -> float:
+    n_terms = np.diff(trace.offset)
+    guess = engine.power * trace.log_lik + trace.log_prior
+    guess -= 0.5 * n_terms * math.log(max(engine.regression.n_rows, 1))
+    best: Float1D = np.full(len(trace.structures), -np.inf)
+    np.maximum.at(best, trace.structure, guess)
+    log_prior = np.empty(len(best))
+    coefficient = np.empty(len(best))
+    log_prior[trace.structure] = trace.log_prior
+    coefficient[trace.structure] = trace.coefficient
+    chosen = np.argsort(-best)[:_MOST]
+    return max(
+        float(log_prior[i])
+        + log_evidence(engine, engine.encoding.structure(trace.structures[i]), coefficient[i])
+        for i in chosen
+    )
