@@ -61,10 +61,10 @@ CASES: dict[str, tuple[Grammar, Prior, Moves]] = {
         Prior(**{**LONG.settings, "constant_odds": 0.2}),
         UNEVEN,
     ),
-    "learned": (SISO, Prior(**{**LONG.settings, "terms_shape": 1.5, "lag_uniform": 0.3}), UNEVEN),
+    "learned": (SISO, Prior(**{**LONG.settings, "terms_shape": 4.0, "lag_uniform": 0.3}), UNEVEN),
     "learned, fixed terms": (
         SISO.with_initial("1 + u(k)"),
-        Prior(**{**LONG.settings, "terms_shape": 4.0}),
+        Prior(**{**LONG.settings, "terms_shape": 6.0}),
         Moves(),
     ),
     "no moves but adding": (

@@ -23,7 +23,7 @@ def test_the_silverbox_has_powers_side_by_side_and_the_official_split_apart() ->
     default = [s for s in setups if s.objective == "prediction" and s.prior == "default"]
     assert [s.likelihood_power for s in default] == [1.0, "auto"]
     priors = [s.prior for s in setups if isinstance(s.prior, Prior)]
-    assert priors == [Prior(expected_terms=5.0, noise_scale=1e-2, units="raw")]
+    assert priors == [replace(Prior.paper(5.0), noise_scale=1e-2)]
     assert {s.objective for s in official} == {"prediction"}
     assert not set(official) & set(setups)
 

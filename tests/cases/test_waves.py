@@ -52,9 +52,9 @@ def test_waves_are_called_synthetic_and_held_against_the_white_box() -> None:
 
 
 def test_divergence_on_the_test_set_is_said_and_chooses_nothing() -> None:
-    best = min(wave_study().rows, key=lambda row: row.validation)
-    assert best.setup.number > 1
-    rows = tuple(astray(row) if row is best else row for row in wave_study().rows)
+    grey = [row for row in wave_study().rows if row.setup.number > 1]
+    best = min(grey, key=lambda row: row.validation)
+    rows = tuple(astray(row) if row is best else row for row in grey)
     found = replace(wave_study(), rows=rows)
     assert found.best().setup is best.setup
     said = {finding.short: finding for finding in findings(found)}

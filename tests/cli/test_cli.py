@@ -72,12 +72,11 @@ def test_parse_keeps_named_coefficients() -> None:
     assert [term["coefficient"] for term in result["terms"]] == [None, 0.5]
 
 
-def test_parse_of_what_no_grammar_derives() -> None:
+def test_parse_of_a_constant() -> None:
+    """All that can be typed has a tree in its smallest grammar, a constant too."""
     result = run_json("grammar", "parse", "y(k) = 3 + u(k)")
     assert result["equation"] == "y(k) = 3.0 + u(k)"
-    assert result["trees"] is None
-    assert "constant" in result["no_trees"]
-    assert "no trees" in run("grammar", "parse", "y(k) = 3 + u(k)").stdout
+    assert result["trees"]["yield"] == "θ + θ × u + ε"
 
 
 def test_a_file_keeps_its_words_and_takes_bounds(tmp_path: Path) -> None:

@@ -105,8 +105,11 @@ def fit(
     chains: Annotated[int, typer.Option(min=1, help="Number of chains.")] = 4,
     seed: Annotated[int | None, typer.Option(min=0, help="Makes the run reproducible.")] = None,
     prior: Annotated[str, typer.Option(help="default, or paper (raw units).")] = "default",
+    constant: Annotated[
+        bool, typer.Option("--constant/--no-constant", help="Whether there may be a constant.")
+    ] = True,
     initial: Annotated[
-        str | None, typer.Option(help='Fixed terms, e.g. "u(k)*abs(u(k)) + udot(k)".')
+        str | None, typer.Option(help='Fixed terms, e.g. "1 + u(k)*abs(u(k)) + udot(k)".')
     ] = None,
     initial_mode: Annotated[
         str,
@@ -155,6 +158,7 @@ def fit(
     with console(stderr=True).status("reading the data …"):
         from adjoin import Identifier, read_data
         from adjoin.data.dataset import Dataset
+        from adjoin.inference.prior import without_constant
 
         everything = Dataset.join(
             [read_data(file, inputs, output, sampling_time=sampling_time) for file in data]
@@ -177,7 +181,7 @@ def fit(
         thin=thin,
         chains=chains,
         seed=seed,
-        prior=prior,
+        prior=prior if constant else without_constant(prior, expected_terms),
         center=center,
         scale=scale,
         initial=initial,

@@ -130,6 +130,7 @@ def _order(group: StoredGroup, key: Int1D, encoding: Encoding) -> Int1D:
     for value in distinct.tolist():
         found = encoding.digits(value) if value >= 0 else (-1,)
         is_term = 0 < len(found) <= alphabet.max_degree and derivable.issuperset(found)
+        is_term = is_term or (value == 0 and alphabet.constant is not None)
         is_fixed = -1 not in found and encoding.term(value) in fixed
         if not (is_term or is_fixed) or list(found) != sorted(found):
             raise group.fault("key", f"has the key {value}, which is no term of the grammar")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from numbers import Real
 from typing import Self
 
@@ -284,6 +284,11 @@ class Prior:
             free = [term for term, _ in hits if term not in fixed]
             if len(set(free)) == len(free):
                 return free
+
+
+def without_constant(given: Prior | str, expected_terms: float = 5.0) -> Prior:
+    """The same prior, by which there is never a constant."""
+    return replace(Prior.read(given, expected_terms), constant_odds=0.0)
 
 
 def draw_prior_terms(

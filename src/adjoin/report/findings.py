@@ -233,6 +233,18 @@ def noise_in_words(posterior: Collection) -> tuple[str, str]:
     return mean, f"{whose}95 % in [{low}, {high}]"
 
 
+def centring_in_words(posterior: Collection) -> str:
+    """Why signals are in deviations from their means or not, where a short run decided that."""
+    gain = posterior.settings.center_gain
+    if gain is None:
+        return ""
+    size = f"{abs(gain):.1f}" if abs(gain) < 100 else f"{abs(gain):,.0f}"
+    better, worse = "raw signals", "deviations from their means"
+    if posterior.settings.center:
+        better, worse = worse, better
+    return f"{better} explain the data better than {worse}, by {size} nats in a short run"
+
+
 def _say_noise(posterior: Collection) -> str:
     value, note = noise_in_words(posterior)
     if value == _UNKNOWN:
@@ -268,8 +280,10 @@ def _shaded(name: str, level: str, summary: str) -> str:
 def _say_effort(assessment: Assessment[Any]) -> list[str]:
     timing, n_rows = assessment.posterior.timing, assessment.posterior.n_rows
     n_samples = sum(chain["n_samples"] for chain in assessment.diagnostics["chains"])
+    centring = centring_in_words(assessment.posterior)
     return [
         f"[bold]data[/bold]       {n_rows:,} samples fitted; the others seed the lags",
+        *([f"           {centring}"] if centring else []),
         f"[bold]time[/bold]       {timing['sampling_s']:.2f} s for {n_samples:,} samples"
         f" ({timing['total_s']:.2f} s in all)",
     ]

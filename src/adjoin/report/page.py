@@ -24,7 +24,7 @@ from adjoin.grammar.equation import term_text
 from adjoin.inference.objective import Tempered
 from adjoin.posterior import Posterior
 from adjoin.report.colours import THEMES
-from adjoin.report.findings import noise_in_words, structure_difference
+from adjoin.report.findings import centring_in_words, noise_in_words, structure_difference
 from adjoin.report.ladder_words import (
     distance_unit,
     ladder_reasons,
@@ -120,6 +120,7 @@ def make_page(found: Assessment[Posterior], title: str = "", source: str = "") -
         if all_chains.white_box is not None
         else None,
         offsets=offsets_mathml(model),
+        centring=centring_in_words(posterior),
         structures=_structures(found),
         terms=_terms(found),
         noise=noise_in_words(posterior),
@@ -369,7 +370,7 @@ def _trees(found: Assessment[Posterior]) -> Markup | str:
         return ""
     try:
         figure = figure_map_trees(found.posterior)
-    except AdjoinError:  # a constant term has no tree; the equation is on the page all the same
+    except AdjoinError:  # the grammar has no tree for a term; the equation is there all the same
         return ""
     svg = Markup(to_svg(figure, "Derived tree and derivation of the equation", "trees"))
     width = Markup('<div style="min-width: {}em">').format(round(5 * figure.get_figwidth()))

@@ -55,6 +55,7 @@ def _describe_alphabet(grammar: Grammar) -> dict[str, Any]:
             }
             for choice in alphabet.choices
         ],
+        "constant": alphabet.constant is not None,
         "max_degree": alphabet.max_degree,
         "n_terms": alphabet.n_terms,
         "fixed": [term_text(term) for term in alphabet.fixed],
@@ -105,13 +106,13 @@ def print_alphabet(console: Console, grammar: Grammar) -> None:
 
 
 def _spans(facts: dict[str, Any]) -> str:
-    """The atoms of a described alphabet: ``u(k) … u(k-10), y(k-1) … y(k-10)``."""
+    """What a described alphabet has: ``u(k) … u(k-10), y(k-1) … y(k-10), a constant``."""
     spans = []
     for choice in facts["alphabet"]:
         ends = dict.fromkeys((choice["min_lag"], choice["max_lag"]))
         atoms = [term_text((Atom(choice["signal"], lag, choice["function"]),)) for lag in ends]
         spans.append(" … ".join(atoms))
-    return ", ".join(spans)
+    return ", ".join([*spans, *["a constant"] * facts["constant"]])
 
 
 def _roles(grammar: Grammar) -> dict[str, str]:
@@ -129,6 +130,8 @@ def _roles(grammar: Grammar) -> dict[str, str]:
             roles[choice.factor.tree] = f"multiplies a term by {atom}"
         if choice.term.delay_tree:
             roles[choice.term.delay_tree] = "delays an atom by one sample"
+    if alphabet.constant is not None:
+        roles[alphabet.constant] = "adds a constant"
     return roles
 
 
@@ -151,8 +154,7 @@ def describe_equation(
 ) -> dict[str, Any]:
     """An equation in canonical form, with its trees in `grammar` (default: the smallest).
 
-    Where the grammar does not derive it, as with a constant term, ``trees`` is null and
-    ``no_trees`` says why.
+    Where the grammar does not derive it, ``trees`` is null and ``no_trees`` says why.
     """
     equation = read_equation(text, inputs=inputs)
     structure, names = equation.structure, equation.structure.names
