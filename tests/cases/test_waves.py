@@ -54,7 +54,11 @@ def test_waves_are_called_synthetic_and_held_against_the_white_box() -> None:
 def test_divergence_on_the_test_set_is_said_and_chooses_nothing() -> None:
     grey = [row for row in wave_study().rows if row.setup.number > 1]
     best = min(grey, key=lambda row: row.validation)
-    rows = tuple(astray(row) if row is best else row for row in grey)
+    others = [replace(row, validation=2.0 * best.validation) for row in wave_study().rows]
+    rows = tuple(
+        astray(row) if row is best else other
+        for row, other in zip(wave_study().rows, others, strict=True)
+    )
     found = replace(wave_study(), rows=rows)
     assert found.best().setup is best.setup
     said = {finding.short: finding for finding in findings(found)}

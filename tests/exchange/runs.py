@@ -41,7 +41,8 @@ def small(**changed: object) -> Posterior:
     rng = np.random.default_rng(3)
     names = SignalNames(("u",), "y", "w")  # the noise of the data has another name
     data = Dataset.from_arrays(rng.standard_normal(12), rng.standard_normal(12), names, 0.5, "α")
-    grammar = Grammar.narx(functions="abs", max_lag=2, max_degree=2).with_initial("u(k-3)")
+    ready = Grammar.narx(functions="abs", constant=False, max_lag=2, max_degree=2)
+    grammar = ready.with_initial("u(k-3)")
     chains = [
         [("u(k-3)", [1.0], 0.5), ("u(k-1) + u(k-3) + y(k-1)", [0.1, 0.2, 0.3], 0.25)],
         [("u(k-3) + y(k-1)", [0.7, -0.1], 0.5), ("u(k)*abs(u(k)) + u(k-3)", [0.4, 2.0], 2.0)] * 2,

@@ -22,7 +22,7 @@ def posterior_of(names: tuple[str, str, str] = ("u", "v", "y"), label: str = "")
     )
     u, v, y = names
     grammar = Grammar.narx((u, v), y, functions=("abs", "sqrtabs", "sign"), max_lag=2)
-    large = f"abs({u}(k-1))^2*{v}(k) + sqrt(abs({v}(k-2)))*sign({u}(k)) + {y}(k-1)"
+    large = f"{u}(k-1)*abs({u}(k-1))*{v}(k) + sqrt(abs({v}(k-2)))*sign({u}(k)) + {y}(k-1)"
     chain = [(large, [0.3, -2e-3, 0.5], 0.2), (large, [0.2, -1e-3, 0.7], 0.1)]
     scaling = Scaling.from_dataset(data, center=True, scale=True)
     return by_hand(data, [chain, [(f"{y}(k-1)", [0.6], 0.3)]], grammar, scaling=scaling)
@@ -77,7 +77,7 @@ def test_rows_are_the_terms_with_their_numbers_then_the_noise() -> None:
     assert [row[0] for row in rows[1:]] == [
         r"$\tilde{y}_{k-1}$",
         r"$\operatorname{sign}\left(\tilde{u}_{k}\right)\,\sqrt{\left|\tilde{v}_{k-2}\right|}$",
-        r"$\left(\left|\tilde{u}_{k-1}\right|\right)^{2}\,\tilde{v}_{k}$",
+        r"$\tilde{u}_{k-1}\,\left|\tilde{u}_{k-1}\right|\,\tilde{v}_{k}$",
         r"noise $\sigma$",
     ]
     assert [row[1] for row in rows[1:]] == ["$1.000$", "$0.667$", "$0.667$", ""]
