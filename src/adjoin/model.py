@@ -205,7 +205,10 @@ class Model:
         )
 
     def sympy(self) -> sympy.Eq:
-        """The equation as a SymPy equality in raw signals, offsets written out."""
+        """The equation as a SymPy equality in raw signals, offsets written out.
+
+        It holds every digit; SymPy shows 15 of them.
+        """
         return equation_sympy(self.names.output, self.structure.terms, self.theta, self.offsets)
 
     def python(self, function_name: str = "simulate") -> str:

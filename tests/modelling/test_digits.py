@@ -27,6 +27,7 @@ from adjoin.modelling.digits import Digits, FittedTo
 from adjoin.report.findings import describe, print_findings
 from adjoin.report.mathml import equation_mathml, offsets_mathml
 from adjoin.report.page import make_page
+from adjoin.report.summary import describe_equation
 from adjoin.results.assessment import assess
 
 DRIVE = "u(k-1) + y(k-1) + y(k-2)"
@@ -202,6 +203,8 @@ def test_a_typed_model_prints_what_reads_back_exactly() -> None:
     assert "293.1234567" in model.latex()
     assert model.format(3) == "y(k) = 0.123*u(k)"
     assert "0.12346" in model.latex(5)
+    read = describe_equation("y(k) = 0.123456789012*u(k) + 2")
+    assert read["latex"] == r"y_{k} = 2 + 0.123456789012\,u_{k}"
 
 
 @pytest.mark.parametrize("digits", [0, 2.5, "all", True])
