@@ -193,7 +193,7 @@ def test_a_model_is_checked_when_it_is_made(arguments, message: str) -> None:
 def test_printing() -> None:
     model = Model.parse("y(k) = 0.123456789*u(k)", noise_sd=0.1, offsets={"u": 2.0, "y": 1.5})
     assert model.equation == "y(k) = 0.123456789*u(k)"
-    assert str(model) == "y(k) = 0.12346*u(k)    (deviations: u from 2, y from 1.5)"
+    assert str(model) == "y(k) = 0.123456789*u(k)    (deviations: u from 2, y from 1.5)"
     assert model.coefficients == {"u(k)": 0.123456789}
     assert model.tree().sentence == "θ × u + ε"
     assert repr(model) == f"Model('{model}')"

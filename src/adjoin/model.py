@@ -11,8 +11,9 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from adjoin.grammar.derivation import DerivedTree
 from adjoin.grammar.equation import equation_latex, equation_sympy, equation_text, term_text
 from adjoin.grammar.parser import read_equation
 from adjoin.grammar.terms import powers
+from adjoin.modelling.digits import ENOUGH, Digits, FittedTo, enough_digits, rounded_text
 from adjoin.modelling.model_file import read_model, write_model
 from adjoin.modelling.python_code import python_code
 from adjoin.modelling.simulation import Response, free_run, predict
@@ -51,6 +53,9 @@ class Model:
     offsets : mapping of str to float, optional
         The offsets o by signal name; zero for signals that are not named. The equation is printed
         in deviations from them, while data go in and come out in raw units.
+    fitted_to : FittedTo, optional
+        The data it was fitted to, where it was: `equation` then has as many digits as its free run
+        there needs. Models are compared without it.
 
     Examples
     --------
@@ -63,6 +68,7 @@ class Model:
     theta: tuple[float, ...]
     noise_sd: float | None = None
     offsets: Mapping[str, float] = field(default_factory=dict, hash=False)
+    fitted_to: FittedTo | None = field(default=None, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
         theta = tuple(_number(value, "a coefficient") for value in self.theta)
@@ -139,38 +145,70 @@ class Model:
         """Coefficients by term text."""
         return dict(zip(map(term_text, self.structure), self.theta, strict=True))
 
+    @cached_property
+    def digits(self) -> Digits:
+        """How many digits `equation` and `printed_offsets` have, worked out once; see `Digits`."""
+        return enough_digits(self)
+
     @property
     def equation(self) -> str:
-        """The equation, in deviations from `offsets`; `parse` reads back exactly the same numbers.
+        """The equation, in deviations from `offsets`, as `parse` reads it back.
 
-        A centred model is ``Model.parse(model.equation, offsets=model.offsets)``.
+        A fitted model has as many digits as it takes for the free run on the data it was fitted to
+        to stay the same within 1 % of the noise; any other reads back exactly the same numbers, as
+        ``format(None)`` does of all. A centred model is ``Model.parse(model.equation,
+        offsets=model.offsets)``.
         """
-        return self.format(digits=None)
+        return self.format()
 
-    def format(self, digits: int | None = 5) -> str:
-        """The equation with so many significant digits (None: as many as read back exactly)."""
-        if digits is not None and digits < 1:
-            raise AdjoinError(f"digits must be at least 1, not {digits}")
-        return equation_text(self.names.output, self.structure.terms, self.theta, digits)
+    def format(self, digits: int | Literal["enough"] | None = ENOUGH) -> str:
+        """The equation with so many significant digits.
+
+        Default: as `equation`. None: as many as read back exactly.
+        """
+        chosen, _ = self._digits(digits)
+        return equation_text(self.names.output, self.structure.terms, self.theta, chosen)
+
+    def _digits(self, digits: int | Literal["enough"] | None) -> tuple[int | None, int | None]:
+        """Of coefficients and offsets."""
+        if digits == ENOUGH:
+            return self.digits.coefficients, self.digits.offsets
+        if digits is not None and not is_count(digits):
+            raise AdjoinError(
+                f"digits must be at least 1, or None for all there are, not {digits!r}"
+            )
+        return digits, digits
+
+    @property
+    def printed_offsets(self) -> dict[str, str]:
+        """The offsets by signal name, with as many digits as the free run needs."""
+        return {n: rounded_text(o, self.digits.offsets) for n, o in self.offsets.items()}
 
     def __repr__(self) -> str:
         return f"Model('{self}')"
 
     def __str__(self) -> str:
-        text = self.format()
+        text = self.equation
         if self.offsets:
-            stated = ", ".join(f"{name} from {offset:.5g}" for name, offset in self.offsets.items())
+            stated = ", ".join(f"{name} from {o}" for name, o in self.printed_offsets.items())
             text += f"    (deviations: {stated})"
-        return text
+        return text + (f"    ({self.digits.remark})" if self.digits.remark else "")
 
-    def latex(self, digits: int | None = 4) -> str:
-        """The equation in LaTeX; offsets are shown as tildes and said behind it."""
+    def latex(self, digits: int | Literal["enough"] | None = ENOUGH) -> str:
+        """The equation in LaTeX, digits as for `format`; tildes mark offsets, said behind it."""
         return equation_latex(
-            self.names.output, self.structure.terms, self.theta, digits, self.offsets
+            self.names.output,
+            self.structure.terms,
+            self.theta,
+            *self._digits(digits),
+            self.offsets,
         )
 
     def sympy(self) -> sympy.Eq:
-        """The equation as a SymPy equality in raw signals, offsets written out."""
+        """The equation as a SymPy equality in raw signals, offsets written out.
+
+        It holds every digit; SymPy shows 15 of them.
+        """
         return equation_sympy(self.names.output, self.structure.terms, self.theta, self.offsets)
 
     def python(self, function_name: str = "simulate") -> str:
@@ -202,7 +240,8 @@ class Model:
                 value = theta * math.prod(factor for _, _, factor in choice)
                 total[part] = total.get(part, 0.0) + value
         structure = Structure(tuple(total), self.names)
-        return Model(structure, tuple(total[t] for t in structure), self.noise_sd)
+        values = tuple(total[term] for term in structure)
+        return Model(structure, values, self.noise_sd, fitted_to=self.fitted_to)
 
     def _binomial(self, atom: Atom, power: int) -> list[tuple[Atom, int, float]]:
         """(atom - o)^power as (atom, j, factor) for every power j that remains of the atom."""

@@ -193,7 +193,7 @@ def test_latex() -> None:
     model = Model.parse(
         "F(k) = -1.23456e-7*u_dot(k-1)^2 + 2*sin(F(k-1))^3 - 1.5e12*sqrt(abs(u(k)))*sign(u(k-1))"
     )
-    assert model.latex() == (
+    assert model.latex(4) == (
         r"F_{k} = -1.235\times 10^{-7}\,\mathrm{u\_dot}_{k-1}^{2}"
         r" - 1.5\times 10^{12}\,\sqrt{\left|u_{k}\right|}\,"
         r"\operatorname{sign}\left(u_{k-1}\right)"

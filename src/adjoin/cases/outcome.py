@@ -91,7 +91,7 @@ class Row:
     power : float
         To which the likelihood was raised.
     equation : str
-        The MAP model of the selected chain.
+        The MAP model of the selected chain, with all digits, as it goes into files.
     parameters : tuple of Parameter
         Given the true structure where that is known and was visited, else the MAP structure. With
         known physics learned jointly, its terms, whatever else is in.

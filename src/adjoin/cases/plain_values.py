@@ -127,7 +127,7 @@ def describe(study: Study) -> dict[str, Any]:
     white = None
     if study.white_box is not None:
         model, score = study.white_box
-        white = {"equation": model.equation, "nmse_percent": score.nmse, "rmse": score.rmse}
+        white = {"equation": model.format(None), "nmse_percent": score.nmse, "rmse": score.rmse}
         white["paper_nmse_percent"] = case.white_box_nmse
     return {
         "case": plan.case,

@@ -170,7 +170,7 @@ def _scored(setup: Setup, fitted: _Fitted, benchmark: Benchmark, n_draws: int) -
         diverged=prediction.diverged,
         pooled_diverged=pooled.diverged,
         power=all_chains.power,
-        equation=selected.map_model.equation,
+        equation=selected.map_model.format(None),
         parameters=tuple(_parameters(setup, selected, benchmark)),
         is_given_truth=_truth_number(selected, benchmark) is not None,
         series=Series(test.y, free_run(selected.map_model, test, n_seed), prediction, n_seed),

@@ -77,7 +77,7 @@ def report(
     if as_json:
         print_json({**describe(assessment), "written": paths})
         return
-    screen.print(f"equation   {assessment.model.format(4)}", markup=False, highlight=False)
+    screen.print(f"equation   {assessment.model}", markup=False, highlight=False)
     for question, answer in (
         ("unique?", assessment.unique),
         ("free run?", assessment.trusted),

@@ -98,10 +98,10 @@ def _caption(posterior: Collection) -> str:
         r" deviation and central 95\,\% interval of the coefficient where the term is in;"
         f" {len(posterior)} draws of {n_chains}."
     )
-    if moved := _moved(posterior):
+    if _moved(posterior):
         stated = ", ".join(
-            f"{_symbol(posterior, name)} from ${tidy_exponent(f'{offset:.5g}')}$"
-            for name, offset in moved.items()
+            f"{_symbol(posterior, name)} from ${tidy_exponent(text)}$"
+            for name, text in posterior.map_model.printed_offsets.items()
         )
         said += f" Deviations: {stated}."
     return said

@@ -63,7 +63,7 @@ class Equation:
 
     def latex(self) -> str:
         """The equation in LaTeX."""
-        body = _signed_sum(self._pieces(term_latex), digits=4, latex=True)
+        body = _signed_sum(self._pieces(term_latex), latex=True)
         return f"{_symbol_latex(self.structure.names.output)}_{{k}} = {body}"
 
     def _pieces(self, spell: Callable[[Term], str]) -> list[tuple[Coefficient, str]]:
@@ -102,12 +102,14 @@ def equation_latex(
     output: str,
     terms: Sequence[Term],
     theta: Iterable[float],
-    digits: int | None = 4,
+    digits: int | None = None,
+    offset_digits: int | None = None,
     offsets: Mapping[str, float] | None = None,
 ) -> str:
     r"""Print an equation in LaTeX: ``y_{k} = 0.5\,u_{k-1} - 0.3\,u_{k-5}^{3}``.
 
     Signals with an offset carry a tilde, and what it stands for is said behind the equation.
+    Without digits every number reads back as itself.
     """
     moved = offsets or {}
     pieces = [
@@ -117,7 +119,7 @@ def equation_latex(
     body = f"{_symbol_latex(output, moved)}_{{k}} = " + _signed_sum(pieces, digits, latex=True)
     meaning = [
         f"{_symbol_latex(name, moved)} = {_symbol_latex(name)}"
-        + _signed_sum([(Coefficient(-offset), "")], digits, latex=True, follows=True)
+        + _signed_sum([(Coefficient(-offset), "")], offset_digits, latex=True, follows=True)
         for name, offset in moved.items()
     ]
     return r",\quad ".join([body, *meaning])
@@ -165,7 +167,7 @@ def _signed_sum(
         ]
         others = [*named, factor] if factor else named
         number = repr(abs(float(value))) if digits is None else f"{abs(value):.{digits}g}"
-        if others:
+        if others or latex:
             number = number.removesuffix(".0")
         elif number == "0":
             number = "0.0"  # a constant; a lone 0 is the empty structure

@@ -19,6 +19,7 @@ from adjoin.grammar.equation import term_text
 from adjoin.grammar.terms import FUNCTIONS, Atom, Structure, Term, exponents
 from adjoin.kernels.functions import fill_function
 from adjoin.model import Model
+from adjoin.modelling.digits import FittedTo
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +110,8 @@ class Rows:
         left, n_free = self.fitted - columns @ theta, max(len(columns) - len(structure), 1)
         noise_sd = float(np.sqrt(left @ left / n_free)) * self.scaling.noise_factor
         values = tuple(theta * self.factors(structure))
-        return Model(structure, values, noise_sd, self.scaling.offsets)
+        fitted_to = FittedTo(self.data, self.max_lag)
+        return Model(structure, values, noise_sd, self.scaling.offsets, fitted_to=fitted_to)
 
 
 def apply_to_scaled(function: str, series: Float1D, scale: float) -> Float1D:

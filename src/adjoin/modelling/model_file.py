@@ -66,7 +66,7 @@ def write_model(
     fields = {
         "format": FORMAT,
         "schema_version": SCHEMA_VERSION,
-        "equation": model.equation,
+        "equation": model.format(None),
         "inputs": list(names.inputs),
         "output": names.output,
         "noise": names.noise,

@@ -85,7 +85,7 @@ def _docstring(model: Model, name_of: dict[str, str]) -> list[str]:
     """What the function computes, from what, in which units."""
     names = model.names
     lines = [f'"""Simulate {names.output} from its own past.', ""]
-    lines += _wrapped(model.equation, "    ")
+    lines += _wrapped(model.format(None), "    ")
     facts = []
     if model.offsets:
         stated = ", ".join(f"{name} from {offset!r}" for name, offset in model.offsets.items())

@@ -104,10 +104,12 @@ def print_findings(console: Console, assessment: Assessment[Any]) -> None:
             " the validation part; equation and tables are of this chain alone"
         )
     console.print("[bold]equation[/bold]  (most frequent structure, coefficients at their mode)")
-    console.print(f"  {escape(model.format(4))}", soft_wrap=False)
+    console.print(f"  {escape(model.equation)}", soft_wrap=False)
     if model.offsets:
-        stated = ", ".join(f"{name} from {offset:.5g}" for name, offset in model.offsets.items())
+        stated = ", ".join(f"{name} from {text}" for name, text in model.printed_offsets.items())
         console.print(f"  [dim]in deviations: {escape(stated)}[/dim]")
+    if model.digits.remark:
+        console.print(f"  [dim]{escape(model.digits.remark)}[/dim]")
     console.print()
     _print_structures(console, posterior)
     _print_terms(console, posterior)
@@ -115,8 +117,9 @@ def print_findings(console: Console, assessment: Assessment[Any]) -> None:
     for part in assessment.parts:
         console.print(f"[bold]{escape(part.name):11}[/bold]{_say_scores(part.scores)}")
     if assessment.white_box is not None:
-        text = escape(assessment.white_box.format(4))
-        console.print(f"[bold]white box[/bold]  {text}  (fixed terms alone)")
+        text, remark = assessment.white_box.equation, assessment.white_box.digits.remark
+        note = "; ".join(filter(None, ("fixed terms alone", remark)))
+        console.print(f"[bold]white box[/bold]  {escape(text)}  ({escape(note)})")
         for part in assessment.parts:
             if part.white_box is not None:
                 console.print(f"           {escape(part.name)}: {_say_scores(part.white_box)}")

@@ -12,22 +12,23 @@ from markupsafe import Markup
 
 from adjoin.grammar.terms import FUNCTIONS, Atom, Term, powers
 from adjoin.model import Model
+from adjoin.modelling.digits import rounded_text
 
 # Alone at the head of its own <math>, a sign would be set as a prefix, without room around it.
 _OPERATOR = Markup('<mo form="infix" lspace="0.2em" rspace="0.3em">{}</mo>')
 _MINUS, _TIMES, _APPLY, _THIN = "−", "×", "\u2061", Markup('<mspace width="0.17em"/>')
 
 
-def equation_mathml(model: Model, digits: int = 4) -> list[Markup]:
+def equation_mathml(model: Model) -> list[Markup]:
     """The left-hand side with its equals sign, then one piece per term with its sign."""
-    moved = model.offsets
+    moved, digits = model.offsets, model.digits.coefficients
     left = Markup("<math>{}<mo>=</mo></math>").format(_power(Atom(model.names.output, 0), 1, moved))
     pieces = [left]
     for term, theta in zip(model.structure, model.theta, strict=True):
         is_first, is_negative = len(pieces) == 1, theta < 0.0
         sign = _MINUS if is_negative else "" if is_first else "+"
         operator = _OPERATOR.format(sign) if sign else Markup("")
-        number = _number(f"{abs(theta):.{digits}g}")
+        number = _number(rounded_text(abs(theta), digits))
         factors = [number, *([term_mathml(term, moved)] if term else [])]
         pieces.append(Markup("<math>{}{}</math>").format(operator, _THIN.join(factors)))
     if len(pieces) == 1:
@@ -40,16 +41,16 @@ def term_mathml(term: Term, moved: Collection[str] = ()) -> Markup:
     return _THIN.join([_power(atom, n, moved) for atom, n in powers(term)] or [_number("1")])
 
 
-def offsets_mathml(model: Model, digits: int = 5) -> list[Markup]:
+def offsets_mathml(model: Model) -> list[Markup]:
     """What each Δ stands for: the signal less its offset."""
     return [
         Markup("<math>{}<mo>=</mo>{}<mo>{}</mo>{}</math>").format(
             _name(name, moved=(name,)),
             _name(name),
-            _MINUS if offset > 0.0 else "+",
-            _number(f"{abs(offset):.{digits}g}"),
+            "+" if offset.startswith("-") else _MINUS,
+            _number(offset.removeprefix("-")),
         )
-        for name, offset in model.offsets.items()
+        for name, offset in model.printed_offsets.items()
     ]
 
 

@@ -6,7 +6,7 @@ goes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -77,7 +77,11 @@ class Collection(Sample):
         )
         theta = self.run.modes(structure, visits)
         noise_sd = float(np.sqrt(np.mean(draws.noise_sd[chosen] ** 2)))
-        return Model(structure, tuple(theta), noise_sd, self.scaling.offsets)
+        return self._fitted(structure, theta, noise_sd)
+
+    def _fitted(self, structure: Structure, theta: Iterable[float], noise_sd: float) -> Model:
+        offsets, fitted_to = self.scaling.offsets, self.run.fitted_to
+        return Model(structure, tuple(theta), noise_sd, offsets, fitted_to=fitted_to)
 
     def residuals(self) -> list[Float1D]:
         """Residuals of the MAP model on the fitted data, one series per record.
@@ -143,8 +147,7 @@ class Collection(Sample):
         structures = {s: self.encoding.structure(catalogue[s]) for s in draws.structure[chosen]}
         for i in chosen:
             theta = draws.theta[draws.offset[i] : draws.offset[i + 1]]
-            noise = float(draws.noise_sd[i])
-            yield Model(structures[draws.structure[i]], tuple(theta), noise, self.scaling.offsets)
+            yield self._fitted(structures[draws.structure[i]], theta, float(draws.noise_sd[i]))
 
     def simulate(
         self,

@@ -20,6 +20,7 @@ from adjoin.inference.objective import Objective
 from adjoin.inference.problem import Problem
 from adjoin.inference.settings import RunSettings
 from adjoin.model import Model
+from adjoin.modelling.digits import FittedTo
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +76,11 @@ class Run:
     def max_lag(self) -> int:
         """The lag window: so many samples at the start of a record seed the regressors."""
         return self.problem.rows.max_lag
+
+    @cached_property
+    def fitted_to(self) -> FittedTo:
+        """What its models were fitted to, by which they know how many digits they need."""
+        return FittedTo(self.data, self.max_lag)
 
     @cached_property
     def modes(self) -> Modes:
