@@ -28,7 +28,7 @@ from adjoin.grammar.parser import read_equation
 from adjoin.grammar.terms import powers
 from adjoin.modelling.model_file import read_model, write_model
 from adjoin.modelling.python_code import python_code
-from adjoin.modelling.simulation import Response, free_run, predict
+from adjoin.modelling.simulation import WIDEST, Response, free_run, predict
 
 if TYPE_CHECKING:
     import sympy
@@ -51,6 +51,11 @@ class Model:
     offsets : mapping of str to float, optional
         The offsets o by signal name; zero for signals that are not named. The equation is printed
         in deviations from them, while data go in and come out in raw units.
+    limits : (float, float), optional
+        A free run is lost at the first sample below or above, in raw units: models that were
+        learned have the range of what they were fitted to, and some; see `Identifier`, ``runaway``.
+        Without them, as of a typed equation, it is lost beyond 1e100. They say where an equation
+        can be trusted, not what it is: models that differ in nothing else are equal.
 
     Examples
     --------
@@ -63,6 +68,7 @@ class Model:
     theta: tuple[float, ...]
     noise_sd: float | None = None
     offsets: Mapping[str, float] = field(default_factory=dict, hash=False)
+    limits: tuple[float, float] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         theta = tuple(_number(value, "a coefficient") for value in self.theta)
@@ -78,6 +84,8 @@ class Model:
             raise AdjoinError(
                 f"there is an offset for '{strangers[0]}', but the signals are {', '.join(known)}"
             )
+        if self.limits is not None:
+            object.__setattr__(self, "limits", _limits(self.limits))
         object.__setattr__(self, "theta", theta)
         object.__setattr__(self, "offsets", {n: o for n, o in offsets.items() if o})
 
@@ -202,7 +210,8 @@ class Model:
                 value = theta * math.prod(factor for _, _, factor in choice)
                 total[part] = total.get(part, 0.0) + value
         structure = Structure(tuple(total), self.names)
-        return Model(structure, tuple(total[t] for t in structure), self.noise_sd)
+        theta = tuple(total[t] for t in structure)
+        return Model(structure, theta, self.noise_sd, limits=self.limits)
 
     def _binomial(self, atom: Atom, power: int) -> list[tuple[Atom, int, float]]:
         """(atom - o)^power as (atom, j, factor) for every power j that remains of the atom."""
@@ -210,6 +219,14 @@ class Model:
             return [(atom, power, 1.0)]
         shift = -self.offsets[atom.signal]
         return [(atom, j, math.comb(power, j) * shift ** (power - j)) for j in range(power + 1)]
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Where a free run is lost, in deviations from the output's offset."""
+        if self.limits is None:
+            return WIDEST
+        lower, upper = (limit - self.offsets.get(self.names.output, 0.0) for limit in self.limits)
+        return max(lower, WIDEST[0]), min(upper, WIDEST[1])
 
     def simulate(self, u: Any, y_init: Any = None, noise: Any = None) -> Any:
         """Free run: simulate from the model's own outputs.
@@ -227,8 +244,8 @@ class Model:
         Returns
         -------
         (n,) array, or a list of them
-            The seeding samples copied through, then the simulation; NaN where it is lost to
-            divergence, with a `DivergenceWarning`.
+            The seeding samples copied through, then the simulation; NaN from where it is lost
+            (see `limits`), with a `DivergenceWarning`.
         """
         inputs, several = as_inputs(u, self.names)
         seeds = None
@@ -254,6 +271,7 @@ class Model:
             [self._deviations(record) for record in inputs],
             [seed - offset for seed in seeds],
             noise,
+            self.bounds,
         )
         return self._in_raw_units(response, seeds)
 
@@ -309,6 +327,7 @@ class Model:
             [record - self.offsets.get(self.names.output, 0.0) for record in outputs],
             int(steps_ahead),
             noise,
+            self.bounds,
         )
         return self._in_raw_units(response, seeds)
 
@@ -352,13 +371,28 @@ class Model:
             where = ", ".join(
                 f"sample {at}" + (f" of record {i}" if several else "") for i, at in lost
             )
+            how = "diverged"
+            if self.limits is not None:
+                lower, upper = self.limits
+                how = f"left the range it was learned in ({lower:.4g} to {upper:.4g})"
             warnings.warn(
-                f"the model's prediction diverged at {where}; the samples lost there are NaN."
+                f"the model's prediction {how} at {where}; the samples lost there are NaN."
                 " Check the units and the seeding samples, or use another model",
                 DivergenceWarning,
                 stacklevel=3,
             )
         return response.series if several else response.series[0]
+
+
+def _limits(limits: Any) -> tuple[float, float]:
+    try:
+        lower, upper = limits
+    except (TypeError, ValueError):
+        raise AdjoinError(f"limits must be two numbers, not {limits!r}") from None
+    found = _number(lower, "a limit"), _number(upper, "a limit")
+    if not found[0] < found[1]:
+        raise AdjoinError(f"the lower limit {lower} must be below the upper one, {upper}")
+    return found
 
 
 def _number(value: Any, what: str) -> float:

@@ -45,6 +45,7 @@ _OF_FREE_RUN = {
 
 _MORE_TERMS = "a larger max_lag or max_degree, another input or a function may help"
 _JUDGE_FREE_RUN = "judge models by their free run (objective='abc')"
+_COVER_RANGE = "fit data whose inputs go as far as those it is to be run on"
 _TRY_ELSEWHERE = "hold data out (--validation 0.3), or report on a test file (--data test.csv)"
 
 
@@ -126,17 +127,20 @@ def answer_trusted(parts: Sequence[Part], fitted: Dataset, objective: Objective)
     """Whether the free run can be trusted: on the last part, which counts, and on the others."""
     part = parts[-1]
     if part.scores.free_run.rmse is None:
-        reason = f"the free run on {part.words} diverges"
-        seen = shown = [Observation(NO, "it diverges", reason, _on_runaways(objective))]
+        reason = f"the free run on {part.words} runs away: it leaves the range that was fitted"
+        beyond = list(_on_range(part, fitted))
+        advice = (_COVER_RANGE,) if beyond else ()
+        seen = [Observation(NO, "it runs away", reason, (*advice, *_on_runaways(objective)))]
+        shown = [*seen, *beyond]
     else:
         lost = _on_lost_draws(part, objective)
         others = [
             _on_quality(part, objective),
             *_on_white_box(part),
-            *_on_other_parts(parts),
+            *_on_other_parts(parts, objective),
             *_on_range(part, fitted),
             *_on_trial(part),
-            _on_bands(part, objective),
+            *_on_bands(part, objective),
         ]
         seen, shown = [lost, *others], [*others, lost]
     level = worst(observation.level for observation in seen)
@@ -151,7 +155,7 @@ def answer_trusted(parts: Sequence[Part], fitted: Dataset, objective: Objective)
 
 
 def _on_runaways(objective: Objective) -> tuple[str, ...]:
-    """What to do about free runs that diverge."""
+    """What to do about free runs that run away."""
     if objective.residual is Residual.ONE_STEP:
         return _JUDGE_FREE_RUN, "lower max_degree"
     return ("lower max_degree or max_lag",)
@@ -160,11 +164,13 @@ def _on_runaways(objective: Objective) -> tuple[str, ...]:
 def _on_lost_draws(part: Part, objective: Objective) -> Observation:
     lost, n_draws = part.scores.diverged, part.prediction.n_draws
     if not lost:
-        return Observation(YES, reason="no draw diverged")
-    reason = f"{percent(lost)} of {n_draws} draws diverged"
+        return Observation(YES, reason="no draw ran away")
+    reason = f"{percent(lost)} of {n_draws} draws ran away; mean and bands are of the others"
+    if lost == 1.0:
+        reason = f"all {n_draws} draws ran away, so that there is neither mean nor band"
     if lost <= _MANY_LOST:
-        return Observation(WITH_CARE, "some draws diverge", reason)
-    cause = f"{'most' if lost > 0.5 else 'many'} draws diverge"
+        return Observation(WITH_CARE, "some draws run away", reason, _on_runaways(objective))
+    cause = f"{'most' if lost > 0.5 else 'many'} draws run away"
     return Observation(NO, cause, reason, _on_runaways(objective))
 
 
@@ -192,7 +198,7 @@ def _on_white_box(part: Part) -> Iterator[Observation]:
         return
     share, alone = part.scores.free_run.nmse, part.white_box.free_run.nmse
     if part.white_box.free_run.rmse is None:
-        yield Observation(YES, reason="the fixed terms alone diverge there")
+        yield Observation(YES, reason="the fixed terms alone run away there")
     elif alone is not None and share is not None:
         reason = f"the fixed terms alone, by least squares, leave {alone:.3g} %"
         if share < alone:
@@ -202,19 +208,19 @@ def _on_white_box(part: Part) -> Iterator[Observation]:
             yield Observation(WITH_CARE, "the fixed terms alone do no worse", reason, advice)
 
 
-def _on_other_parts(parts: Sequence[Part]) -> Iterator[Observation]:
+def _on_other_parts(parts: Sequence[Part], objective: Objective) -> Iterator[Observation]:
     """Where the free run is much worse than on the part that counts."""
     last = parts[-1].scores.free_run.nmse
     for part in parts[:-1]:
         error, share, _ = part.scores.free_run
         if error is None:
-            how = "diverges"
+            how = "runs away"
         elif share is None or last is None or share <= max(_WORSE * last, _PART_MISSED):
             continue
         else:
             how = f"misses {share:.3g} % of the variance"
         reason = f"but on {part.words} it {how}: look at its picture there"
-        yield Observation(WITH_CARE, f"it fails on {part.words}", reason)
+        yield Observation(WITH_CARE, f"it fails on {part.words}", reason, _on_runaways(objective))
 
 
 def _on_range(part: Part, fitted: Dataset) -> Iterator[Observation]:
@@ -235,16 +241,18 @@ def _on_trial(part: Part) -> Iterator[Observation]:
         yield Observation(PERHAPS, "it was not tried on other data", "", (_TRY_ELSEWHERE,))
 
 
-def _on_bands(part: Part, objective: Objective) -> Observation:
-    """Whether the 95 % band holds what it says."""
+def _on_bands(part: Part, objective: Objective) -> Iterator[Observation]:
+    """Whether the 95 % band holds what it says, where there is one."""
     coverage = part.scores.coverage
-    assert coverage is not None  # a posterior has bands
+    if coverage is None:  # every draw ran away
+        return
     reason = f"the 95 % band holds {percent(coverage)} of the measured samples"
     if part.n_scored < _ENOUGH_SAMPLES or _LOW <= coverage <= _HIGH:
-        return Observation(YES, reason=reason)
+        yield Observation(YES, reason=reason)
+        return
     side = "narrow" if coverage < _LOW else "wide"
     advice = (_widen(objective),) if coverage < _LOW else ()
-    return Observation(WITH_CARE, f"its bands are too {side}", f"{reason}: too {side}", advice)
+    yield Observation(WITH_CARE, f"its bands are too {side}", f"{reason}: too {side}", advice)
 
 
 def _widen(objective: Objective) -> str:

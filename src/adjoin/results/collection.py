@@ -77,7 +77,8 @@ class Collection(Sample):
         )
         theta = self.run.modes(structure, visits)
         noise_sd = float(np.sqrt(np.mean(draws.noise_sd[chosen] ** 2)))
-        return Model(structure, tuple(theta), noise_sd, self.scaling.offsets)
+        offsets, limits = self.scaling.offsets, self.run.problem.limits
+        return Model(structure, tuple(theta), noise_sd, offsets, limits)
 
     def residuals(self) -> list[Float1D]:
         """Residuals of the MAP model on the fitted data, one series per record.
@@ -141,10 +142,11 @@ class Collection(Sample):
     def _models(self, chosen: Sequence[int] | Int1D) -> Iterator[Model]:
         draws, catalogue = self.draws, self._catalogue[0]
         structures = {s: self.encoding.structure(catalogue[s]) for s in draws.structure[chosen]}
+        offsets, limits = self.scaling.offsets, self.run.problem.limits
         for i in chosen:
             theta = draws.theta[draws.offset[i] : draws.offset[i + 1]]
             noise = float(draws.noise_sd[i])
-            yield Model(structures[draws.structure[i]], tuple(theta), noise, self.scaling.offsets)
+            yield Model(structures[draws.structure[i]], tuple(theta), noise, offsets, limits)
 
     def simulate(
         self,
