@@ -8,6 +8,7 @@ another processor may round differently (``tests/regression`` holds what any pro
 from __future__ import annotations
 
 import hashlib
+import math
 import sys
 import tempfile
 import warnings
@@ -71,6 +72,11 @@ def setups() -> dict[str, tuple[dict[str, Any], Any, Any]]:
             y,
         ),
         "abc histogram": (abc | {"distance": adjoin.distances.Histogram()}, u, y),
+        "abc histogram unlimited": (
+            abc | {"distance": adjoin.distances.Histogram(), "runaway": math.inf},
+            u,
+            y,
+        ),
         "abc tolerance": (
             abc | {"ladder": {"rungs": 4, "descent": 100, "tolerance": 40.0}},
             one,

@@ -210,8 +210,8 @@ class Model:
                 value = theta * math.prod(factor for _, _, factor in choice)
                 total[part] = total.get(part, 0.0) + value
         structure = Structure(tuple(total), self.names)
-        theta = tuple(total[t] for t in structure)
-        return Model(structure, theta, self.noise_sd, limits=self.limits)
+        values = tuple(total[t] for t in structure)
+        return Model(structure, values, self.noise_sd, limits=self.limits)
 
     def _binomial(self, atom: Atom, power: int) -> list[tuple[Atom, int, float]]:
         """(atom - o)^power as (atom, j, factor) for every power j that remains of the atom."""

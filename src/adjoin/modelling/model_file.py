@@ -156,7 +156,7 @@ def _fields(text: str) -> dict[str, Any]:
         raise AdjoinError(f'it is JSON without "format": "{FORMAT}"; choose another file')
     version = found.get("schema_version")
     if not isinstance(version, float) or not version.is_integer() or version < 1:
-        raise AdjoinError(f'"schema_version" must be {SCHEMA_VERSION}, not {version!r}')
+        raise AdjoinError(f'"schema_version" must be 1 or {SCHEMA_VERSION}, not {version!r}')
     if version > SCHEMA_VERSION:
         raise AdjoinError(
             f"it has schema version {version:.0f}, and this adjoin knows {SCHEMA_VERSION};"

@@ -98,6 +98,9 @@ class Prediction:
             where, n_lost = f"{where} of record {number}", round(self.diverged * self.n_draws)
         if not any(self.n_stayed[i] for i in shown):
             return f"no mean: all {draws} ran away, the first at {where}"
+        if not n_stayed and len(shown) > 1:
+            empty = ", ".join(str(i) for i in shown if not self.n_stayed[i])
+            return f"no mean of record {empty}; {n_lost} of {draws} ran away, the first at {where}"
         few = "" if n_stayed == self.n_draws - n_lost else "at least "
         return f"mean of {few}{n_stayed} of {draws}; {n_lost} ran away, the first at {where}"
 
@@ -319,7 +322,7 @@ def _losses(block: Float2D) -> _Losses:
     is_nan = np.isnan(block)
     n_lost = is_nan.sum(axis=0)
     first = int((n_lost > 0).argmax()) if n_lost.any() else None
-    return _Losses(is_nan.any(axis=1), int(n_lost.max(initial=0)), first)
+    return _Losses(np.asarray(is_nan.any(axis=1)), int(n_lost.max(initial=0)), first)
 
 
 def _statistics(block: Float2D, is_kept: np.ndarray, quantiles: Sequence[float]) -> Float2D:
