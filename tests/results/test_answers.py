@@ -187,6 +187,7 @@ def test_a_part_on_which_it_fails_is_named() -> None:
     found = assess(made([[TRUE] * 4], held_out=bad), TEST, draws=20)
     assert found.trusted.short == "With care: it fails on the validation data"
     assert "but on the validation data it misses" in found.trusted.reasons[1]
+    assert found.verdict.next[0].startswith("judge models by their free run")
 
 
 def test_inputs_beyond_the_fitted_range_are_named() -> None:

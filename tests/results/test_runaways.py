@@ -211,6 +211,7 @@ def test_data_that_reach_farther_are_asked_for_where_a_run_leaves_on_a_larger_in
     assert found.trusted.short == "No: it runs away"
     assert any("there u goes" in reason for reason in found.trusted.reasons)
     assert found.verdict.next[0] == "fit data whose inputs go as far as those it is to be run on"
+    assert found.verdict.next[1].startswith("judge models by their free run")
 
 
 def test_terminal_and_json_say_how_many_stayed() -> None:

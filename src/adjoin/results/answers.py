@@ -126,19 +126,19 @@ def _count_terms(posterior: Collection, all_chains: Collection) -> tuple[int, in
 def answer_trusted(parts: Sequence[Part], fitted: Dataset, objective: Objective) -> Answer:
     """Whether the free run can be trusted: on the last part, which counts, and on the others."""
     part = parts[-1]
+    beyond = list(_on_range(part, fitted))
+    on_runaways = (*((_COVER_RANGE,) if beyond else ()), *_on_runaways(objective))
     if part.scores.free_run.rmse is None:
         reason = f"the free run on {part.words} runs away: it leaves the range that was fitted"
-        beyond = list(_on_range(part, fitted))
-        advice = (_COVER_RANGE,) if beyond else ()
-        seen = [Observation(NO, "it runs away", reason, (*advice, *_on_runaways(objective)))]
+        seen = [Observation(NO, "it runs away", reason, on_runaways)]
         shown = [*seen, *beyond]
     else:
-        lost = _on_lost_draws(part, objective)
+        lost = _on_lost_draws(part, on_runaways)
         others = [
             _on_quality(part, objective),
             *_on_white_box(part),
             *_on_other_parts(parts, objective),
-            *_on_range(part, fitted),
+            *beyond,
             *_on_trial(part),
             *_on_bands(part, objective),
         ]
@@ -161,17 +161,24 @@ def _on_runaways(objective: Objective) -> tuple[str, ...]:
     return ("lower max_degree or max_lag",)
 
 
-def _on_lost_draws(part: Part, objective: Objective) -> Observation:
+def _on_misses(objective: Objective) -> tuple[str, ...]:
+    """What to do about free runs that stay and are far off."""
+    if objective.residual is Residual.ONE_STEP:
+        return _JUDGE_FREE_RUN, _MORE_TERMS
+    return (_MORE_TERMS,)
+
+
+def _on_lost_draws(part: Part, advice: tuple[str, ...]) -> Observation:
     lost, n_draws = part.scores.diverged, part.prediction.n_draws
     if not lost:
         return Observation(YES, reason="no draw ran away")
     reason = f"{percent(lost)} of {n_draws} draws ran away; mean and bands are of the others"
-    if lost == 1.0:
+    if part.scores.coverage is None:
         reason = f"all {n_draws} draws ran away, so that there is neither mean nor band"
     if lost <= _MANY_LOST:
-        return Observation(WITH_CARE, "some draws run away", reason, _on_runaways(objective))
+        return Observation(WITH_CARE, "some draws run away", reason, advice)
     cause = f"{'most' if lost > 0.5 else 'many'} draws run away"
-    return Observation(NO, cause, reason, _on_runaways(objective))
+    return Observation(NO, cause, reason, advice)
 
 
 def _on_quality(part: Part, objective: Objective) -> Observation:
@@ -183,8 +190,7 @@ def _on_quality(part: Part, objective: Objective) -> Observation:
     reason = f"its error is {share:.3g} % of the variance of {part.words} (fit index {fit:.1f} %)"
     if share <= _PART_MISSED:
         return Observation(YES, reason=reason)
-    is_one_step = objective.residual is Residual.ONE_STEP
-    advice = (_JUDGE_FREE_RUN, _MORE_TERMS) if is_one_step else (_MORE_TERMS,)
+    advice = _on_misses(objective)
     if share >= 100.0:
         return Observation(NO, "it is worse than the mean", reason, advice)
     if share > _HALF_MISSED:
@@ -214,13 +220,13 @@ def _on_other_parts(parts: Sequence[Part], objective: Objective) -> Iterator[Obs
     for part in parts[:-1]:
         error, share, _ = part.scores.free_run
         if error is None:
-            how = "runs away"
+            how, advice = "runs away", _on_runaways(objective)
         elif share is None or last is None or share <= max(_WORSE * last, _PART_MISSED):
             continue
         else:
-            how = f"misses {share:.3g} % of the variance"
+            how, advice = f"misses {share:.3g} % of the variance", _on_misses(objective)
         reason = f"but on {part.words} it {how}: look at its picture there"
-        yield Observation(WITH_CARE, f"it fails on {part.words}", reason, _on_runaways(objective))
+        yield Observation(WITH_CARE, f"it fails on {part.words}", reason, advice)
 
 
 def _on_range(part: Part, fitted: Dataset) -> Iterator[Observation]:

@@ -225,11 +225,13 @@ class AbcChain:
         is_enough = wanted is not None and self.floor <= wanted and math.isfinite(self.floor)
         if not (self.floor < self.hottest or is_enough):
             n_proposals = ladder.rungs.counters.saved[PROPOSALS]
+            lower, upper = engine.problem.bounds
+            level = "" if lower <= 0.0 <= upper else "let the output be centred (center=True); "
             raise AdjoinError(
                 f"none of {n_proposals:,} models came nearer to the measured output"
-                " than no model at all: every free run diverged or went astray. Check that input"
-                " and output belong together and are in order; let signals be scaled (scale=True);"
-                " lower max_degree; or start with objective='prediction'"
+                " than no model at all: every free run ran away or went astray. Check that input"
+                f" and output belong together and are in order; {level}let signals be scaled"
+                " (scale=True); lower max_degree; or start with objective='prediction'"
             )
         if not math.isfinite(self.hottest):  # no model at all has no distance
             self.hottest = _DECADES * self.floor
