@@ -8,6 +8,7 @@ another processor may round differently (``tests/regression`` holds what any pro
 from __future__ import annotations
 
 import hashlib
+import math
 import sys
 import tempfile
 import warnings
@@ -48,7 +49,11 @@ def setups() -> dict[str, tuple[dict[str, Any], Any, Any]]:
     many = adjoin.Prior(expected_terms=20, **first)
     known = {"initial": "u1(k-1)", "functions": "abs"}
     return {
-        "osa academic": (plain | {"samples": 30_000, "chains": 2, "seed": 0}, academic.u, academic.y),
+        "osa academic": (
+            plain | {"samples": 30_000, "chains": 2, "seed": 0},
+            academic.u,
+            academic.y,
+        ),
         "osa paper prior": (osa | {"prior": "paper"}, u, y),
         "osa hyperprior": (osa | {"prior": hyper}, u, y),
         "osa records": (osa, *records),
@@ -79,6 +84,11 @@ def setups() -> dict[str, tuple[dict[str, Any], Any, Any]]:
             y,
         ),
         "abc histogram": (abc | {"distance": adjoin.distances.Histogram()}, u, y),
+        "abc histogram unlimited": (
+            abc | {"distance": adjoin.distances.Histogram(), "runaway": math.inf},
+            u,
+            y,
+        ),
         "abc tolerance": (
             abc | {"ladder": {"rungs": 4, "descent": 100, "tolerance": 40.0}},
             one,

@@ -10,6 +10,7 @@ from adjoin.grammar import Alphabet
 from adjoin.inference.engines.abc import AbcEngine
 from adjoin.inference.engines.prediction import PredictionEngine
 from adjoin.inference.problem import Problem
+from adjoin.inference.settings import RUNAWAY
 
 
 def prediction_engine(
@@ -30,7 +31,8 @@ def abc_engine(
     *settings: Any,
     scaling: Scaling | None = None,
     is_residual: bool = False,
+    runaway: float = RUNAWAY,
     **more: Any,
 ) -> AbcEngine:
     """By free runs: samples, prior, moves, ladder, rule and distance in this order, or by name."""
-    return AbcEngine(Problem(data, alphabet, scaling, is_residual), *settings, **more)
+    return AbcEngine(Problem(data, alphabet, scaling, is_residual, runaway), *settings, **more)

@@ -17,7 +17,10 @@ def require_scores(scores: dict[str, Any], parts: Collection[str], is_lone: bool
         assert 0.0 <= found["free_run"]["diverged"] <= 1.0
         for value in (*found["free_run"].values(), *found["one_step"].values()):
             assert value is None or isinstance(value, Real)
-        assert found["coverage"] is None if is_lone else 0.0 <= found["coverage"] <= 1.0
+        if is_lone or found["free_run"]["diverged"] == 1.0:  # no draw, no band
+            assert found["coverage"] is None
+        else:
+            assert 0.0 <= found["coverage"] <= 1.0
 
 
 def require_findings(facts: dict[str, Any], parts: Collection[str]) -> None:
@@ -29,6 +32,7 @@ def require_findings(facts: dict[str, Any], parts: Collection[str]) -> None:
         "noise",
         "scores",
         "comparison",
+        "runaways",
         "white_box",
         "verdict",
         "diagnostics",
@@ -41,6 +45,9 @@ def require_findings(facts: dict[str, Any], parts: Collection[str]) -> None:
     for rows in facts["comparison"].values():
         for row in rows:
             assert set(row) == {"chains", "predictor", "rmse", "nmse", "fit"}
+    assert set(facts["runaways"]) == set(parts)
+    for draws in facts["runaways"].values():
+        assert set(draws) == {"n_draws", "n_stayed", "first_lost", "words"}
     if facts["white_box"] is not None:
         assert set(facts["white_box"]) == {"equation", "noise_sd", "scores"}
         require_scores(facts["white_box"]["scores"], parts, is_lone=True)

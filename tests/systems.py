@@ -10,7 +10,7 @@ import numpy as np
 from adjoin import Dataset, Grammar, Identifier, Model, Posterior, Structure
 from adjoin.grammar.encoding import Encoding
 from adjoin.inference.problem import Problem
-from adjoin.inference.settings import RunSettings
+from adjoin.inference.settings import RUNAWAY, RunSettings
 from adjoin.inference.traces import ChainTrace
 from adjoin.results.run import Run
 
@@ -47,7 +47,8 @@ def by_hand(
     if "power" in changed:
         settings["likelihood_power"] = changed.pop("power")
     is_residual = settings.get("initial_mode") == "residual"
-    problem = Problem(data, grammar.alphabet, changed.pop("scaling", None), is_residual)
+    runaway, scaling = settings.get("runaway", RUNAWAY), changed.pop("scaling", None)
+    problem = Problem(data, grammar.alphabet, scaling, is_residual, runaway)
     numbers = changed.pop("chain_numbers", ())
     return Posterior(traces, Run(grammar, problem, RunSettings(**settings), **changed), numbers)
 

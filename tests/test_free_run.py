@@ -328,3 +328,30 @@ def test_the_call_that_makes_a_run_again_has_its_ladder_and_distance(
     assert "ladder={'rungs': 3, 'descent': 20}" in call
     assert "distance=adjoin.distances.Spectrum(bands=5)" in call
     assert "objective='abc'" in call
+
+
+def test_an_output_far_from_zero_is_found_where_fits_guide_and_else_asked_to_be_centred(
+    data: tuple[Float1D, Float1D],
+) -> None:
+    """No model at all is 40 away from a range of 3: farther than a run that is lost."""
+    u, y = data
+    found = Identifier(**SMALL, center=False).fit(u, y + 40.0)
+    run = found.simulate(u, y[:3] + 40.0)
+    assert np.sqrt(np.mean((run - y - 40.0) ** 2)) < 0.1
+    own = SMALL | {"samples": 100, "distance": adjoin.distances.Histogram(), "chains": 1}
+    with pytest.raises(AdjoinError, match=r"ran away or went astray.*\(center=True\)"):
+        Identifier(**own, center=False).fit(u, y + 40.0)
+
+
+def test_whatever_is_recorded_stays_in_range_even_by_a_distance_that_does_not_see_it(
+    data: tuple[Float1D, Float1D],
+) -> None:
+    """A histogram knows bins, not how far away a sample is."""
+    u, y = data
+    settings = SMALL | {"samples": 400, "distance": adjoin.distances.Histogram(), "runaway": 2.0}
+    posterior = Identifier(**settings).fit(u, y).posterior_
+    lower, upper = posterior.map_model.limits
+    assert upper - lower == pytest.approx(2.0 * np.ptp(y))
+    for model in posterior._models(range(0, len(posterior), 10)):
+        run = Model(model.structure, model.theta).simulate(u, y[:3])
+        assert lower <= run.min() <= run.max() <= upper

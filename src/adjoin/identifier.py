@@ -6,6 +6,7 @@ Receives what the user passes; wires data, grammar, scaling, prior, engine and r
 from __future__ import annotations
 
 import inspect
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -32,7 +33,7 @@ from adjoin.inference.prior import STANDARD, Prior
 from adjoin.inference.problem import Problem
 from adjoin.inference.progress import compiling, watching
 from adjoin.inference.runner import Observer, Sampled, run_chains, warm_up
-from adjoin.inference.settings import RESIDUAL, RunSettings
+from adjoin.inference.settings import RESIDUAL, RUNAWAY, RunSettings
 from adjoin.inference.traces import ChainTrace
 from adjoin.model import Model
 from adjoin.posterior import Posterior
@@ -110,6 +111,11 @@ class Identifier(Estimator):
     ladder : mapping or adjoin.Ladder, optional
         With ``objective="abc"``: settings of the tolerance ladder that differ from the defaults,
         such as ``{"rungs": 8, "tolerance": 1.5}``.
+    runaway : float
+        A free run is lost from the first sample that is more than so many half-widths away from the
+        middle of the range of the fitted output. Lost runs are never accepted by a free-run
+        objective, have no score, and are left out of means and bands, which say how many they are.
+        ``math.inf``: only runs beyond all numbers (1e100) are lost.
     moves : mapping of str to float, optional
         Probabilities of the nine moves, by name; default the paper's.
     n_jobs : int, optional
@@ -168,6 +174,7 @@ class Identifier(Estimator):
         rule: str = "default",
         distance: Callable[..., float] | None = None,
         ladder: Mapping[str, Any] | Ladder | None = None,
+        runaway: float = RUNAWAY,
     ) -> None:
         self.objective = objective
         self.grammar = grammar
@@ -194,6 +201,7 @@ class Identifier(Estimator):
         self.rule = rule
         self.distance = distance
         self.ladder = ladder
+        self.runaway = runaway
 
     def fit(self, u: Any, y: Any = None, held_out: Dataset | None = None) -> Self:
         """Learn the posterior of equations from input and output.
@@ -218,7 +226,8 @@ class Identifier(Estimator):
         grammar = self._grammar(data, prior)
         check_held_out(held_out, data, grammar.alphabet.max_lag)
         scaling, center_gain = self._scaling(data, grammar, prior)
-        problem = Problem(data, grammar.alphabet, scaling, self.initial_mode == RESIDUAL)
+        is_residual, runaway = self.initial_mode == RESIDUAL, float(self.runaway)
+        problem = Problem(data, grammar.alphabet, scaling, is_residual, runaway)
         if problem.is_residual and not len(problem.pinned):
             raise AdjoinError("initial_mode='residual' needs terms to fit first; pass initial='…'")
         engine = self._engine(engine_class, problem, prior)
@@ -379,7 +388,9 @@ class Identifier(Estimator):
             sampled = run_chains(pilot, self.chains, n_samples, own_seed, self.n_jobs, observer)
         if not sampled.is_complete:
             raise KeyboardInterrupt  # who stops the first run does not want the second
-        settings = RunSettings(engine.objective, initial_mode=self.initial_mode)
+        settings = RunSettings(
+            engine.objective, initial_mode=self.initial_mode, runaway=engine.problem.runaway
+        )
         run = Run(grammar, engine.problem, settings)
         chains = [Posterior((trace,), run) for trace in sampled.traces.values()]
         # Chains end at different models, whose residuals differ in what they leave unexplained.
@@ -411,6 +422,7 @@ class Identifier(Estimator):
             is_power_estimated=self.likelihood_power == "auto",
             is_complete=self.is_complete_,
             call=self._call(engine),
+            runaway=engine.problem.runaway,
             own_settings=engine.own_settings,
         )
 
@@ -437,6 +449,8 @@ class Identifier(Estimator):
                 text = engine.objective.distance
             elif isinstance(value, np.generic):
                 text = repr(value.item())
+            if name == "runaway" and value == math.inf:
+                text = "float('inf')"
             parts.append(f"{name}={text}")
         return ", ".join(parts)
 

@@ -30,7 +30,7 @@ from adjoin.grammar.terms import powers
 from adjoin.modelling.digits import ENOUGH, Digits, FittedTo, enough_digits, rounded_text
 from adjoin.modelling.model_file import read_model, write_model
 from adjoin.modelling.python_code import python_code
-from adjoin.modelling.simulation import Response, free_run, predict
+from adjoin.modelling.simulation import WIDEST, Response, free_run, predict
 
 if TYPE_CHECKING:
     import sympy
@@ -53,6 +53,11 @@ class Model:
     offsets : mapping of str to float, optional
         The offsets o by signal name; zero for signals that are not named. The equation is printed
         in deviations from them, while data go in and come out in raw units.
+    limits : (float, float), optional
+        A free run is lost at the first sample below or above, in raw units: models that were
+        learned have the range of what they were fitted to, and some; see `Identifier`, ``runaway``.
+        Without them, as of a typed equation, it is lost beyond 1e100. They say where an equation
+        can be trusted, not what it is: models that differ in nothing else are equal.
     fitted_to : FittedTo, optional
         The data it was fitted to, where it was: `equation` then has as many digits as its free run
         there needs. Models are compared without it.
@@ -68,6 +73,7 @@ class Model:
     theta: tuple[float, ...]
     noise_sd: float | None = None
     offsets: Mapping[str, float] = field(default_factory=dict, hash=False)
+    limits: tuple[float, float] | None = field(default=None, compare=False)
     fitted_to: FittedTo | None = field(default=None, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -84,6 +90,8 @@ class Model:
             raise AdjoinError(
                 f"there is an offset for '{strangers[0]}', but the signals are {', '.join(known)}"
             )
+        if self.limits is not None:
+            object.__setattr__(self, "limits", _limits(self.limits))
         object.__setattr__(self, "theta", theta)
         object.__setattr__(self, "offsets", {n: o for n, o in offsets.items() if o})
 
@@ -241,7 +249,8 @@ class Model:
                 total[part] = total.get(part, 0.0) + value
         structure = Structure(tuple(total), self.names)
         values = tuple(total[term] for term in structure)
-        return Model(structure, values, self.noise_sd, fitted_to=self.fitted_to)
+        noise_sd, limits = self.noise_sd, self.limits
+        return Model(structure, values, noise_sd, limits=limits, fitted_to=self.fitted_to)
 
     def _binomial(self, atom: Atom, power: int) -> list[tuple[Atom, int, float]]:
         """(atom - o)^power as (atom, j, factor) for every power j that remains of the atom."""
@@ -249,6 +258,14 @@ class Model:
             return [(atom, power, 1.0)]
         shift = -self.offsets[atom.signal]
         return [(atom, j, math.comb(power, j) * shift ** (power - j)) for j in range(power + 1)]
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Where a free run is lost, in deviations from the output's offset."""
+        if self.limits is None:
+            return WIDEST
+        lower, upper = (limit - self.offsets.get(self.names.output, 0.0) for limit in self.limits)
+        return max(lower, WIDEST[0]), min(upper, WIDEST[1])
 
     def simulate(self, u: Any, y_init: Any = None, noise: Any = None) -> Any:
         """Free run: simulate from the model's own outputs.
@@ -266,8 +283,8 @@ class Model:
         Returns
         -------
         (n,) array, or a list of them
-            The seeding samples copied through, then the simulation; NaN where it is lost to
-            divergence, with a `DivergenceWarning`.
+            The seeding samples copied through, then the simulation; NaN from where it is lost
+            (see `limits`), with a `DivergenceWarning`.
         """
         inputs, several = as_inputs(u, self.names)
         seeds = None
@@ -293,6 +310,7 @@ class Model:
             [self._deviations(record) for record in inputs],
             [seed - offset for seed in seeds],
             noise,
+            self.bounds,
         )
         return self._in_raw_units(response, seeds)
 
@@ -348,6 +366,7 @@ class Model:
             [record - self.offsets.get(self.names.output, 0.0) for record in outputs],
             int(steps_ahead),
             noise,
+            self.bounds,
         )
         return self._in_raw_units(response, seeds)
 
@@ -391,13 +410,28 @@ class Model:
             where = ", ".join(
                 f"sample {at}" + (f" of record {i}" if several else "") for i, at in lost
             )
+            how = "diverged"
+            if self.limits is not None:
+                lower, upper = self.limits
+                how = f"left the range it was learned in ({lower:.4g} to {upper:.4g})"
             warnings.warn(
-                f"the model's prediction diverged at {where}; the samples lost there are NaN."
+                f"the model's prediction {how} at {where}; the samples lost there are NaN."
                 " Check the units and the seeding samples, or use another model",
                 DivergenceWarning,
                 stacklevel=3,
             )
         return response.series if several else response.series[0]
+
+
+def _limits(limits: Any) -> tuple[float, float]:
+    try:
+        lower, upper = limits
+    except (TypeError, ValueError):
+        raise AdjoinError(f"limits must be two numbers, not {limits!r}") from None
+    found = _number(lower, "a limit"), _number(upper, "a limit")
+    if not found[0] < found[1]:
+        raise AdjoinError(f"the lower limit {lower} must be below the upper one, {upper}")
+    return found
 
 
 def _number(value: Any, what: str) -> float:

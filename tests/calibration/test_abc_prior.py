@@ -17,7 +17,8 @@ from tests.calibration.test_abc_validity import GREY, NINE, Problem, Run, mean_a
 from tests.calibration.test_prior_recovery import LONG, UNEVEN, t_limit, t_values
 from tests.engines import abc_engine
 
-from adjoin import Dataset, Grammar
+from adjoin import Dataset, Grammar, Model, Structure
+from adjoin.inference.engines.workspace import as_rung
 from adjoin.inference.ladder import Ladder
 from adjoin.inference.prior import Prior
 
@@ -30,7 +31,7 @@ def _problem(grammar: Grammar, coefficient_sd: float) -> Problem:
     u, y = rng.standard_normal((15, len(names.inputs))), rng.standard_normal(15)
     data = Dataset.from_arrays(u, y, names=(*names.inputs, names.output))
     prior = Prior(**{**LONG.settings, "coefficient_sd": coefficient_sd})
-    return Problem(data, grammar, math.inf, prior)
+    return Problem(data, grammar, math.inf, prior, runaway=math.inf)
 
 
 INPUTS_ALONE = _problem(Grammar.volterra(max_lag=1, max_degree=2), 0.5)
@@ -91,3 +92,42 @@ def test_diverging_runs_are_refused_at_any_tolerance(distance) -> None:
     ladder = chain.finish().ladder
     assert ladder is not None
     assert np.isfinite(ladder.distance).all()
+
+
+@pytest.mark.parametrize(
+    ("distance", "level"), [(None, 0.0), (mean_absolute_error, 0.0), (None, 40.0)]
+)
+def test_no_rung_ever_holds_a_run_that_ran_away(distance, level: float) -> None:
+    """At an infinite tolerance too, and where no model at all (0) is out of range itself."""
+    rng = np.random.default_rng(1)
+    data = Dataset.from_arrays(rng.standard_normal(60), level + rng.standard_normal(60))
+    engine = abc_engine(
+        data,
+        Grammar.narx(max_lag=1, max_degree=2).alphabet,
+        samples=300,
+        ladder=Ladder(tolerance=math.inf, rungs=3, descent=20),
+        rule="paper",
+        distance=distance,
+        runaway=3.0,
+    )
+    lower, upper = engine.problem.bounds
+    y = data.records[0].output
+    assert (lower, upper) == pytest.approx(
+        [(y.max() + y.min()) / 2 + side * 1.5 * np.ptp(y) for side in (-1, 1)]
+    )
+    chain = engine.start(2)
+    n_terms, farthest = 0, 0.0
+    for _ in range(30):
+        chain.advance(10)
+        for c in range(3):
+            state = as_rung(chain.ladder.rungs.state, c)
+            keys = tuple(state.key[: state.n_terms[0]])
+            terms = [engine.encoding.term(key) for key in keys]
+            given = dict(zip(terms, state.theta[: len(terms)], strict=True))
+            structure = Structure(tuple(terms), data.names)
+            model = Model(structure, tuple(given[term] for term in structure))
+            run = model.simulate(data.u, y[:1])[1:] if terms else np.zeros(59)
+            assert ((run >= lower) & (run <= upper)).all()
+            n_terms, farthest = n_terms + len(terms), max(farthest, np.abs(run - y[1:]).max())
+    assert n_terms > 0
+    assert farthest > np.ptp(y) / 2  # far away all the same: the tolerance is infinite

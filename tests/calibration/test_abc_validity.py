@@ -9,6 +9,7 @@ alarm in a thousand sets of seeds. The seeds are fixed.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -85,6 +86,7 @@ class Problem:
     n_prior: int = 1_500_000
     is_absolute: bool = False
     scaling: Scaling | None = None
+    runaway: float = 10.0
 
     @cached_property
     def law(self) -> TermPrior:
@@ -117,6 +119,10 @@ class Problem:
         unit = len(fitted) * np.var(fitted) / 100.0
         if self.is_absolute:
             unit = len(fitted) / scaling.scale[-1]
+        everything = np.concatenate([record.output for record in records])
+        middle, reach = (everything.max() + everything.min()) / 2.0, math.inf
+        if self.runaway < math.inf:
+            reach = self.runaway * np.ptp(everything) / 2.0
         row, total = np.arange(len(theta)), np.zeros(len(theta))
         for record in records:
             back = [np.full(len(row), value) for value in record.output[:lag]]
@@ -124,7 +130,7 @@ class Problem:
                 back.append(self._step(theta[row], record, back, k))
                 error = np.abs(back[-1] - record.output[k])
                 total = total + (error if self.is_absolute else error**2)
-                near = total <= self.tolerance * unit
+                near = (total <= self.tolerance * unit) & (np.abs(back[-1] - middle) <= reach)
                 # What is beyond stays beyond.
                 row, total, back = row[near], total[near], [b[near] for b in back[-lag:]]
         return row, total / unit
@@ -228,6 +234,7 @@ class Run:
             distance=mean_absolute_error if problem.is_absolute else None,
             thin=self.thin,
             scaling=problem.scaling,
+            runaway=problem.runaway,
         )
 
     def traces(self) -> list[ChainTrace]:
@@ -280,6 +287,8 @@ ABSOLUTE_ERROR = Problem(_series(4, (25, 15)), LINEAR, 0.6, HALF, is_absolute=Tr
 LOOSE = Problem(_series(1, (40,)), NINE, 150.0, HALF, n_prior=100_000)
 HOTTEST = Problem(_series(1, (40,)), NINE, 105.0, HALF, n_prior=350_000)
 TWENTY_TERMS = Problem(_series(5, (80,)), TWENTY, 34.0, HALF)
+LIMITED = Problem(_series(1, (40,)), NINE, 120.0, HALF, n_prior=250_000, runaway=1.2)
+LIMITED_ALONE = Problem(_series(1, (40,)), NINE, math.inf, HALF, n_prior=100_000, runaway=1.5)
 RUNS = {
     "paper, one rung": Run(NINE_TERMS, {"rungs": 1}, rule="paper"),
     "paper, four rungs": Run(NINE_TERMS, {"rungs": 4}, rule="paper"),
@@ -294,6 +303,8 @@ RUNS = {
     "two inputs": Run(WITH_TWO_INPUTS, {"rungs": 3}, moves=UNEVEN),
     "two inputs, mostly guided": Run(WITH_TWO_INPUTS, {"rungs": 1, "guided": 0.9}),
     "a distance of one's own": Run(ABSOLUTE_ERROR, {"rungs": 2}, n_samples=12_000, thin=1),
+    "limited runs": Run(LIMITED, {"rungs": 2}, n_samples=250_000),
+    "limited runs at any distance": Run(LIMITED_ALONE, {"rungs": 2}, n_samples=250_000),
     "all rungs alike": Run(LOOSE, {"rungs": 3, "swap_interval": 2}, n_samples=250_000),
 }
 

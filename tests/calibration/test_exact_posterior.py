@@ -229,7 +229,9 @@ PROBLEMS = {
         _series(4, 40, 2, 0.5), SWAPS, Prior(degree_rate=1.0, noise_scale=1e-5), moves=UNEVEN
     ),
     "fixed terms": Problem(
-        _series(5, 40, 1, 0.5), NINE.with_initial("u(k-1) + abs(u(k))*y(k-1)"), Prior(noise_scale=1e-5)
+        _series(5, 40, 1, 0.5),
+        NINE.with_initial("u(k-1) + abs(u(k))*y(k-1)"),
+        Prior(noise_scale=1e-5),
     ),
     "power": Problem(_series(6, 60, 1, 0.8), NINE, Prior(noise_scale=1e-5), power=0.3),
     "hyperpriors": Problem(

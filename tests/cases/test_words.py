@@ -41,7 +41,7 @@ def test_reasons_speak_of_what_was_run() -> None:
 def test_draws_that_diverge_are_counted_on_the_page() -> None:
     rows = tuple(replace(row, diverged=0.6, pooled_diverged=0.25) for row in academic_study().rows)
     (first, _) = warnings_of(replace(academic_study(), rows=rows))
-    assert "60.0 % of the selected chain's draws diverge" in first
+    assert "60.0 % of the selected chain's draws run away" in first
     assert "25.0 % of all chains'" in first
     files = study_files(replace(academic_study(), rows=rows))
     for name in ("index.html", "index.md"):

@@ -167,18 +167,33 @@ def test_a_fit_does_not_depend_on_what_the_tables_hold() -> None:
     assert n_forgotten > len(structures) / 4
 
 
-def test_terms_of_inputs_alone_are_fitted_without_a_run() -> None:
+def test_terms_of_inputs_alone_are_fitted_one_step_ahead_and_run_once_to_see_that_they_stay() -> (
+    None
+):
     bench = make_bench(rig_data(), GRAMMAR)
     terms = terms_of("u(k-1) + u(k-2) + u(k)*v(k) + tanh(v(k))", GRAMMAR)
     bench.fitting.run.data.predicted[:] = math.nan
     _, error, theta = bench.fit(terms)
-    assert np.isnan(bench.fitting.run.data.predicted).all()
+    predicted = bench.fitting.run.data.predicted
     runs = FreeRuns(bench.engine.problem.data, TermPrior(GRAMMAR.alphabet, Prior()))
     encoded = [runs.law.encode(term) for term in terms]
     columns = Fitting(runs, COEFFICIENT).columns.matrix(encoded)
     expected, square, *_ = np.linalg.lstsq(columns, runs.measured)
     np.testing.assert_allclose(theta, expected, rtol=1e-6)
     assert error == pytest.approx(square[0], rel=1e-9)
+    np.testing.assert_allclose(predicted[~np.isnan(predicted)], columns @ expected, rtol=1e-6)
+
+
+def test_a_fit_whose_run_leaves_the_range_of_the_output_is_none() -> None:
+    """One sample of u is -5, where the others are ±0.05: θ = 1000/(50 + 25), and ŷ = -67 there."""
+    rng = np.random.default_rng(3)
+    y = np.where(rng.random(20_000) < 0.5, -1.0, 1.0)
+    u = np.column_stack([0.05 * y, rng.standard_normal(len(y))])
+    terms = terms_of("u(k)", GRAMMAR)
+    for value, is_fitted in ((-0.5, True), (-5.0, False)):
+        u[len(y) // 2, 0] = value
+        data = Dataset.from_arrays(u, y, names=("u", "v", "y"))
+        assert (make_bench(data, GRAMMAR).fit(terms)[1] < math.inf) == is_fitted
 
 
 def test_no_terms_are_the_measured_output_itself() -> None:

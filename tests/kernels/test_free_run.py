@@ -98,6 +98,7 @@ def _simulated(bench: Bench, terms: list[Term], theta: list[float]) -> np.ndarra
         structure,
         [given[term] * scaling.coefficient_factor(exponents(term)) for term in structure],
         offsets=dict(zip(data.names.ordered, scaling.offset, strict=False)),
+        limits=problem.limits,
     )
     inputs = [record.inputs for record in data.records]
     seeds = [record.output[:first] for record in data.records]
@@ -214,3 +215,25 @@ def test_divergence_is_an_infinite_error(text: str, value: float) -> None:
     assert error == math.inf
     assert n_steps <= bench.engine.regression.n_rows
     assert bench.run([term], [1e-3])[0] < math.inf  # nothing of it is left
+
+
+@pytest.mark.parametrize("scaling", [None, SCALING])
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_run_is_lost_beyond_ten_half_ranges_of_the_output(
+    scaling: Scaling | None, sign: float
+) -> None:
+    """Of all records, in raw units: the run's farthest sample is just inside, and just outside."""
+    signed = _data((60, 40), seed=2)
+    inputs = [np.abs(record.inputs) for record in signed.records]
+    data = Dataset.from_arrays(inputs, signed.outputs, names=("u", "v", "y"))
+    offset, scale = (scaling.offset, scaling.scale) if scaling else (np.zeros(3), np.ones(3))
+    y = np.concatenate(data.outputs)
+    middle, half = (y.max() + y.min()) / 2.0, (y.max() - y.min()) / 2.0
+    u = np.concatenate([record.inputs[3:, 0] for record in data.records])
+    farthest = ((u - offset[0]) / scale[0]).max()
+    bench = _bench(data, PLAIN, scaling)
+    (term,) = Structure.parse("u(k)", data.names).terms
+    for share, is_kept in ((0.9999, True), (1.0001, False)):
+        wanted = (middle + sign * share * 10.0 * half - offset[-1]) / scale[-1]
+        error, _ = bench.run([term], [wanted / farthest])
+        assert (error < math.inf) == is_kept

@@ -12,7 +12,7 @@ from adjoin import Model
 from adjoin.data.names import SignalNames
 from adjoin.grammar import Structure
 from adjoin.kernels.simulate import BLOCK
-from adjoin.modelling.simulation import free_run, predict
+from adjoin.modelling.simulation import WIDEST, Bounds, free_run, predict
 
 NAMES = SignalNames(("u", "v"), "y")
 LENGTHS = (2 * BLOCK + 37, 40)
@@ -38,25 +38,30 @@ def _dictionary(record: np.ndarray) -> naive.Series:
     return {"u": record[:, 0].tolist(), "v": record[:, 1].tolist()}
 
 
-def _agree(fast: np.ndarray, diverged: int | None, slow: list[float]) -> None:
+def _agree(
+    fast: np.ndarray, diverged: int | None, slow: list[float], bounds: Bounds = WIDEST
+) -> None:
     stop = len(slow) if diverged is None else diverged
     assert fast[:stop].tolist() == slow[:stop]
     if diverged is not None:
         assert np.isnan(fast[stop:]).all()
         assert len(slow) == stop + 1
-        assert not abs(slow[stop]) <= 1e100
+        assert not bounds[0] <= slow[stop] <= bounds[1]
 
 
-@given(models(), st.integers(0, 1000), st.booleans())
-@settings(max_examples=60)
+BOUNDS = st.sampled_from([WIDEST, (-1.5, 4.0), (-1e-3, 1e-3), (-0.2, 1e100)])
+
+
+@given(models(), st.integers(0, 1000), st.booleans(), BOUNDS)
+@settings(max_examples=80)
 def test_free_run_equals_the_plain_loop(
-    model: tuple[Structure, np.ndarray], seed: int, with_noise: bool
+    model: tuple[Structure, np.ndarray], seed: int, with_noise: bool, bounds: Bounds
 ) -> None:
     structure, theta = model
     inputs, outputs, noise = _records(seed)
     seeds = [y[: structure.max_lag + extra] for y, extra in zip(outputs, (0, 3), strict=True)]
     with np.errstate(all="ignore"):  # uncompiled, NumPy scalars warn where kernels give infinities
-        run = free_run(structure, theta, inputs, seeds, noise if with_noise else None)
+        run = free_run(structure, theta, inputs, seeds, noise if with_noise else None, bounds)
     for i, record in enumerate(inputs):
         slow = naive.free_run(
             structure,
@@ -65,8 +70,15 @@ def test_free_run_equals_the_plain_loop(
             seeds[i].tolist(),
             len(record),
             noise[i].tolist() if with_noise else None,
+            bounds,
         )
-        _agree(run.series[i], run.diverged[i], slow)
+        if any(atom.signal == "y" for term in structure for atom in term):
+            _agree(run.series[i], run.diverged[i], slow, bounds)
+        else:  # nothing is fed back, so that what is lost is lost alone
+            assert run.diverged[i] == (len(slow) - 1 if len(slow) < len(record) else None)
+            kept = run.series[i][len(seeds[i]) :]
+            kept = kept[~np.isnan(kept)]
+            assert ((kept >= bounds[0]) & (kept <= bounds[1])).all()
 
 
 @given(models(), st.integers(0, 1000))
@@ -86,15 +98,19 @@ def test_one_step_prediction_equals_the_plain_loop(
         _agree(run.series[i], None, slow)
 
 
-@given(models(), st.integers(0, 1000), st.sampled_from([2, 3, 7, BLOCK + 5]), st.booleans())
-@settings(max_examples=25)
+STEPS = st.sampled_from([2, 3, 7, BLOCK + 5])
+
+
+@given(models(), st.integers(0, 1000), STEPS, st.booleans(), st.sampled_from([WIDEST, (-0.3, 0.2)]))
+@settings(max_examples=30)
 def test_prediction_several_steps_ahead_equals_the_plain_loop(
-    model: tuple[Structure, np.ndarray], seed: int, steps: int, with_noise: bool
+    model: tuple[Structure, np.ndarray], seed: int, steps: int, with_noise: bool, bounds: Bounds
 ) -> None:
     structure, theta = model
     theta = 1e-2 * theta
     inputs, outputs, noise = ([x[-150:] for x in series] for series in _records(seed))
-    run = predict(structure, theta, inputs, outputs, steps, noise if with_noise else None)
+    drawn = noise if with_noise else None
+    run = predict(structure, theta, inputs, outputs, steps, drawn, bounds)
     for i, record in enumerate(inputs):
         slow = naive.steps_ahead(
             structure,
@@ -103,8 +119,11 @@ def test_prediction_several_steps_ahead_equals_the_plain_loop(
             outputs[i].tolist(),
             steps,
             noise[i].tolist() if with_noise else None,
+            bounds,
         )
-        assert run.series[i].tolist() == slow
+        np.testing.assert_array_equal(run.series[i], slow)
+        lost = np.flatnonzero(np.isnan(slow))
+        assert run.diverged[i] == (lost[0] if len(lost) else None)
 
 
 def test_noise_on_a_one_step_prediction_is_added_and_not_fed_back() -> None:

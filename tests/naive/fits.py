@@ -26,6 +26,7 @@ from adjoin.grammar import Atom
 ROUNDS, TRIES, HALVINGS = 10, 8, 12
 SETTLED, START_NOISE, BAD_START, HOPELESS = 0.01, 1e-8, 2.0, 4.0
 SMALLEST_PIVOT = 1e-13
+RUNAWAY = 10.0  # half ranges of the output from its middle: beyond, a run is lost
 
 Functions = dict[str, Callable[[float], float]]
 
@@ -36,6 +37,9 @@ class FreeRuns:
     def __init__(self, data: Dataset, law: TermPrior) -> None:
         self.data, self.law, self.names = data, law, data.names
         self.first = law.alphabet.max_lag
+        outputs = np.concatenate([record.output for record in data.records])
+        middle, half = (outputs.max() + outputs.min()) / 2, (outputs.max() - outputs.min()) / 2
+        self.bounds = (middle - RUNAWAY * half, middle + RUNAWAY * half)
         self.measured = np.concatenate([r.output[self.first :] for r in data.records])
         self.inputs = [
             {name: r.inputs[:, i].tolist() for i, name in enumerate(self.names.inputs)}
@@ -51,8 +55,8 @@ class FreeRuns:
         values, found = [value for _, value in pairs], []
         for inputs, record in zip(self.inputs, self.data.records, strict=True):
             seeds, n = record.output[: self.first].tolist(), len(record.output)
-            run = simulate.free_run(structure, values, inputs, seeds, n)
-            if len(run) < n or not abs(run[-1]) <= 1e100:
+            run = simulate.free_run(structure, values, inputs, seeds, n, bounds=self.bounds)
+            if len(run) < n or not self.bounds[0] <= run[-1] <= self.bounds[1]:
                 return None
             found.append(run)
         return found
@@ -183,6 +187,8 @@ class Fitting:
         if not any(map(self.n_back, terms)):
             factor = unit_factor(columns.T @ columns)
             if factor is None:
+                return Fit(free)
+            if self._error(free, theta) == math.inf:
                 return Fit(free)
             error = float(np.sum((output - columns @ theta) ** 2))
             return Fit(free, error, 0.0, theta, factor, self.pinned)

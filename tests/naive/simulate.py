@@ -67,15 +67,20 @@ def evaluate(
     return total
 
 
-def free_run(structure: Structure, theta, inputs: Series, seeds, n: int, noise=None) -> list[float]:
-    """Simulate one record from the model's own outputs; a diverging value is the last one."""
+WIDEST = (-1e100, 1e100)
+
+
+def free_run(
+    structure: Structure, theta, inputs: Series, seeds, n: int, noise=None, bounds=WIDEST
+) -> list[float]:
+    """Simulate one record from the model's own outputs; a value out of bounds is the last one."""
     names = structure.names
     noise = list(noise) if noise is not None else [0.0] * n
     series = {**inputs, names.output: list(seeds), names.noise: noise}
     for k in range(len(seeds), n):
         value = evaluate(structure, theta, series, k, names.output, noise[k])
         series[names.output].append(value)
-        if not abs(value) <= 1e100:
+        if not bounds[0] <= value <= bounds[1]:
             break
     return series[names.output]
 
@@ -93,9 +98,12 @@ def one_step(structure: Structure, theta, inputs: Series, y) -> tuple[list[float
 
 
 def steps_ahead(
-    structure: Structure, theta, inputs: Series, y, steps: int, noise=None
+    structure: Structure, theta, inputs: Series, y, steps: int, noise=None, bounds=WIDEST
 ) -> list[float]:
-    """Predict every sample by a free run of `steps` samples from its own origin, with noise."""
+    """Predict every sample by a free run of `steps` samples from its own origin, with noise.
+
+    NaN where that run leaves its bounds, on the way or at its end.
+    """
     names = structure.names
     noise = list(noise) if noise is not None else [0.0] * len(y)
     first = structure.max_lag
@@ -111,5 +119,7 @@ def steps_ahead(
         for j in range(origin, k + 1):
             value = evaluate(structure, theta, past, j, names.output, noise[j])
             past[names.output].append(value)
-        predicted.append(past[names.output][k])
+        run = past[names.output][origin:]
+        is_lost = any(not bounds[0] <= value <= bounds[1] for value in run)
+        predicted.append(math.nan if is_lost else run[-1])
     return predicted

@@ -34,6 +34,7 @@ NAMES = [
     "abc functions",
     "abc grey residual",
     "abc histogram",
+    "abc histogram unlimited",
 ]
 
 

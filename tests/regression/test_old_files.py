@@ -39,6 +39,11 @@ def test_a_file_of_an_earlier_version_says_what_it_said(name: str, objective: Ob
     record = posterior.data.records[0]
     run = posterior.simulate([record.inputs[:20]], [record.output[:2]], draws=5)
     np.testing.assert_allclose(run.mean[0], facts["simulated"], rtol=1e-9)
+    assert posterior.settings.runaway == 10.0
+    outputs = np.concatenate(posterior.data.outputs)
+    middle, half = (outputs.max() + outputs.min()) / 2.0, np.ptp(outputs) / 2.0
+    limits = middle - 10.0 * half, middle + 10.0 * half
+    assert posterior.map_model.limits == pytest.approx(limits)
     assert posterior.diagnostics["verdict"]["level"] in ("good", "caution", "poor")
 
 

@@ -46,8 +46,10 @@ def hand_made(*chains: list[tuple[str, list[float], float]], **changed: Any) -> 
 def made_up(n: int = 40, **changed: Any) -> Prediction:
     mean = np.sin(np.arange(n) / 5.0)
     bands = {q: mean + q - 0.5 for q in (0.025, 0.16, 0.5, 0.84, 0.975)}
-    settings = {"mean": mean, "sd": np.full(n, 0.2), "bands": bands}
-    return Prediction(**{**settings, "diverged": 0.0, "n_draws": 9, "n_seed": (0,), **changed})
+    settings = {"mean": mean, "sd": np.full(n, 0.2), "bands": bands, "median": mean}
+    counts = {"diverged": 0.0, "n_draws": 9, "n_seed": (0,)}
+    stayed = {"n_lost": (0,), "n_stayed": (9,), "first_lost": (None,)}
+    return Prediction(**{**settings, **counts, **stayed, **changed})
 
 
 def line_of(ax: Axes, label: str) -> np.ndarray:

@@ -145,8 +145,8 @@ def test_a_distance_of_one_s_own_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_what_diverges_is_said() -> None:
     text = " ".join(Reader(page("diverging")).text.split())
-    assert "No: most draws diverge" in text
-    assert "100.0 % of 30 draws diverged" in text
+    assert "No: most draws run away" in text
+    assert "all 30 draws ran away, so that there is neither mean nor band" in text
 
 
 def test_the_same_run_gives_the_same_page() -> None:

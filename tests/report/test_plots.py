@@ -78,7 +78,8 @@ def test_three_standard_deviations_around_the_mean() -> None:
 def test_a_window_of_one_record_with_its_own_time() -> None:
     mean = [np.zeros(30), np.arange(40.0)]
     bands = {q: [m + q - 0.5 for m in mean] for q in (0.025, 0.975)}
-    prediction = made_up(mean=mean, sd=mean, bands=bands)
+    stayed = {"n_lost": (0, 0), "n_stayed": (9, 9), "first_lost": (None, None)}
+    prediction = made_up(mean=mean, sd=mean, bands=bands, **stayed)
     options = {"record": 1, "first": 10, "last": 20}
     ax = plot_response(prediction, [np.ones(30), 10.0 + np.ones(40)], time=0.5, **options)
     assert np.array_equal(
@@ -118,7 +119,7 @@ def test_an_error_without_measurements_is_refused() -> None:
 
 
 def test_diverged_draws_are_said_and_do_not_spoil_the_scale() -> None:
-    prediction = made_up(diverged=0.25)
+    prediction = made_up(diverged=2 / 9, n_lost=(2,), n_stayed=(7,), first_lost=(30,))
     away = prediction.bands[0.975].copy()
     away[30:35], away[35:] = 1e99, np.nan
     prediction.mean[35:] = np.nan
@@ -127,7 +128,9 @@ def test_diverged_draws_are_said_and_do_not_spoil_the_scale() -> None:
         ax = plot_response(prediction, measured)
         assert max(map(abs, ax.get_ylim())) < 10.0
         assert "reaches beyond the picture" in texts_of(ax)
-        assert "mean of 9 draws, 25% diverged" in [line.get_label() for line in ax.lines]
+        assert "mean of 7 of 9 draws; 2 ran away, the first at sample 30" in [
+            line.get_label() for line in ax.lines
+        ]
         svg_of(ax)
     svg_of(plot_error(prediction, np.sin(np.arange(40) / 5.0)))
 

@@ -95,16 +95,16 @@ def predicted(
         ({"fit": 30.0}, "caution", "With care: it misses a part"),
         ({"fit": 29.0}, "poor", "No: it misses more than it explains"),
         ({"fit": -1.0}, "poor", "No: it is worse than the mean"),
-        ({"diverged": 0.05}, "caution", "With care: some draws diverge"),
-        ({"diverged": 0.06}, "poor", "No: many draws diverge"),
-        ({"error": None, "fit": None}, "poor", "No: it diverges"),
+        ({"diverged": 0.05}, "caution", "With care: some draws run away"),
+        ({"diverged": 0.06}, "poor", "No: many draws run away"),
+        ({"error": None, "fit": None}, "poor", "No: it runs away"),
         ({"fit": None}, "caution", "Cannot be told: the output stands still"),
         # the worst counts, whatever else there is
         ({"fit": 20.0, "diverged": 0.01}, "poor", "No: it misses more than it explains"),
         ({"fit": 20.0, "coverage": 0.5}, "poor", "No: it misses more than it explains"),
-        ({"diverged": 0.5, "coverage": 0.5}, "poor", "No: many draws diverge"),
-        ({"diverged": 0.51, "fit": 20.0}, "poor", "No: most draws diverge"),
-        ({"diverged": 0.01, "coverage": 0.5}, "caution", "With care: some draws diverge"),
+        ({"diverged": 0.5, "coverage": 0.5}, "poor", "No: many draws run away"),
+        ({"diverged": 0.51, "fit": 20.0}, "poor", "No: most draws run away"),
+        ({"diverged": 0.01, "coverage": 0.5}, "caution", "With care: some draws run away"),
         (
             {"name": "train", "coverage": 0.5},
             "caution",
@@ -123,11 +123,11 @@ def test_the_reasons_for_trust_are_its_figures() -> None:
     assert predicted().reasons == (
         "its error is 1 % of the variance of the test data (fit index 90.0 %)",
         "the 95 % band holds 95.0 % of the measured samples",
-        "no draw diverged",
+        "no draw ran away",
     )
     assert predicted(coverage=0.8, diverged=0.015).reasons[1:] == (
         "the 95 % band holds 80.0 % of the measured samples: too narrow",
-        "1.5 % of 200 draws diverged",
+        "1.5 % of 200 draws ran away; mean and bands are of the others",
     )
     assert predicted(coverage=1.0).reasons[1].endswith("100.0 % of the measured samples: too wide")
     assert predicted(fit=None).reasons[0] == (
@@ -167,7 +167,7 @@ def test_the_reasons_for_trust_are_its_figures() -> None:
         ),
         (
             {"error": None, "objective": ABC},
-            "cannot be trusted: it diverges",
+            "cannot be trusted: it runs away",
             ("lower max_degree or max_lag",),
         ),
         ({"fit": None}, "cannot be judged: the output stands still", ()),
@@ -187,6 +187,7 @@ def test_a_part_on_which_it_fails_is_named() -> None:
     found = assess(made([[TRUE] * 4], held_out=bad), TEST, draws=20)
     assert found.trusted.short == "With care: it fails on the validation data"
     assert "but on the validation data it misses" in found.trusted.reasons[1]
+    assert found.verdict.next[0].startswith("judge models by their free run")
 
 
 def test_inputs_beyond_the_fitted_range_are_named() -> None:

@@ -55,18 +55,20 @@ def test_validation_selects_the_chain_that_is_reported(selected: Assessment) -> 
     assert rows == [
         ("chain 1, selected", "MAP"),
         ("chain 1, selected", "FWD mean"),
+        ("chain 1, selected", "FWD median"),
         ("all chains", "MAP"),
         ("all chains", "FWD mean"),
+        ("all chains", "FWD median"),
     ]
 
 
 def test_without_validation_all_chains_are_reported() -> None:
     both = assess(made([[POOR] * 8, [TRUE] * 4]), TEST, draws=20)
     assert not both.is_selected
-    assert [row.chains for row in both.parts[0].comparison] == ["all chains"] * 2
+    assert [row.chains for row in both.parts[0].comparison] == ["all chains"] * 3
     lone = assess(made([[TRUE] * 4], held_out=HELD_OUT), draws=20)
     assert not lone.is_selected
-    assert [row.chains for row in lone.parts[0].comparison] == ["the chain"] * 2
+    assert [row.chains for row in lone.parts[0].comparison] == ["the chain"] * 3
 
 
 def test_residual_tests_are_of_the_fitted_data(selected: Assessment) -> None:
@@ -175,7 +177,7 @@ def test_everything_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert count["apply"] == 1
     count.clear()
     alone = assess(made([[TRUE] * 4], held_out=HELD_OUT), draws=draws)
-    assert [len(part.comparison) for part in alone.parts] == [2, 2]
+    assert [len(part.comparison) for part in alone.parts] == [3, 3]
     assert alone.verdict
     assert count["simulate_records"] == 2
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.systems import by_hand, quick, simulated
 
-from adjoin import AdjoinError, Dataset, Grammar, Identifier, Model, Posterior
+from adjoin import AdjoinError, Dataset, DivergenceWarning, Grammar, Identifier, Model, Posterior
 from adjoin.datasets import academic
 from adjoin.results.prediction import (
     Prediction,
@@ -79,7 +79,8 @@ def test_bands_by_hand() -> None:
     assert list(found.bands) == [0, 0.2, 0.3, 0.5, 0.7, 0.8, 1]
     assert found.mean.tolist() == [2.5, 2.5]
     assert found.sd.tolist() == pytest.approx([sqrt(1.25)] * 2)
-    assert "4 draws, 0% diverged; bands 0, 0.2, 0.3" in repr(found)
+    assert found.median.tolist() == [2.5, 2.5]
+    assert "mean of 4 draws; bands 0, 0.2, 0.3" in repr(found)
 
 
 def test_predictions_are_ordered_and_seeds_copied_through(posterior: Posterior) -> None:
@@ -226,19 +227,28 @@ def test_diverged_draws_are_counted() -> None:
     prediction = propagate([STABLE, STABLE, STABLE, WILD], np.ones(40), [2.0], seed=0)
     assert prediction.diverged == 0.25
     expected = STABLE.simulate(np.ones(40), [2.0])
-    np.testing.assert_allclose(prediction.mean[-20:], expected[-20:])
-    np.testing.assert_allclose(prediction.bands[0.5][-20:], expected[-20:])
-    assert prediction.mean[1] == pytest.approx((3 * 2.0 + 17.0) / 4)
+    np.testing.assert_allclose(prediction.mean, expected)
+    np.testing.assert_allclose(prediction.bands[0.5], expected)
+    np.testing.assert_array_equal(prediction.median, prediction.bands[0.5])
+    assert (prediction.n_lost, prediction.n_stayed) == ((1,), (3,))
+    where = prediction.first_lost[0]
+    assert np.isnan(np.array(_silently(WILD, np.ones(40), [2.0]))).argmax() == where
+    words = f"mean of 3 of 4 draws; 1 ran away, the first at sample {where}"
+    assert prediction.in_words() == words
 
 
-def test_bands_are_of_the_draws_still_there_at_each_sample() -> None:
-    """Levels 1, 2, 3 stay; the fourth draw is lost on the way, and its place with it."""
+def _silently(model: Model, *arguments: object) -> np.ndarray:
+    with pytest.warns(DivergenceWarning):
+        return model.simulate(*arguments)
+
+
+def test_bands_are_of_the_draws_that_stayed_from_the_first_sample_on() -> None:
+    """Levels 1, 2, 3 stay; the fourth draw is lost on the way, and left out from the beginning."""
     models = [Model.parse(f"y(k) = {level}*u(k) + 0*y(k-1)") for level in (1, 2, 3)]
     found = propagate([WILD, *models], np.ones(40), [2.0], 0, [0.25, 0.5, 0.75])
-    # m = 4 at first: p·5 = 1.25, 2.5, 3.75; then m = 3: p·4 = 1, 2, 3.
-    assert [found.bands[q][1] for q in (0.25, 0.5, 0.75)] == pytest.approx([1.25, 2.5, 13.5])
-    assert [found.bands[q][-1] for q in (0.25, 0.5, 0.75)] == [1.0, 2.0, 3.0]
-    assert found.sd[-1] == pytest.approx(sqrt(2 / 3))
+    for k in (1, -1):  # m = 3: p·4 = 1, 2, 3
+        assert [found.bands[q][k] for q in (0.25, 0.5, 0.75)] == [1.0, 2.0, 3.0]
+        assert found.sd[k] == pytest.approx(sqrt(2 / 3))
 
 
 def test_a_draw_lost_in_one_record_is_one_lost_draw() -> None:
@@ -249,7 +259,12 @@ def test_a_draw_lost_in_one_record_is_one_lost_draw() -> None:
     assert [len(series) for series in prediction.bands[0.84]] == [40, 30]
     both = np.mean([m.simulate(u[0], [0.1]) for m in (STABLE, WILD)], axis=0)
     np.testing.assert_allclose(prediction.mean[0], both)
-    np.testing.assert_allclose(prediction.mean[1][-5:], STABLE.simulate(u[1], [2.0])[-5:])
+    np.testing.assert_allclose(prediction.mean[1], STABLE.simulate(u[1], [2.0]))
+    assert (prediction.n_lost, prediction.n_stayed) == ((0, 1), (2, 1))
+    assert prediction.first_lost[0] is None
+    assert "mean of 2 draws" in prediction.in_words(0)
+    assert "mean of 1 of 2 draws; 1 ran away, the first at sample" in prediction.in_words(1)
+    assert prediction.in_words().endswith("of record 1")
     lost_twice = propagate([WILD, STABLE], [np.ones(40)] * 2, [[2.0], [2.0]], seed=0)
     assert lost_twice.diverged == 0.5
 
@@ -261,7 +276,11 @@ def test_samples_that_every_draw_lost_are_not_a_number() -> None:
     assert np.isnan(prediction.sd[-1])
     assert np.isnan(prediction.bands[0.5][-1])
     assert prediction.mean[0] == 2.0
-    assert prediction.coverage(np.full(40, 17.0)) == 1 / 39  # y(1) = 17; the lost are not covered
+    assert np.isnan(prediction.median[-1])
+    assert np.isnan(prediction.coverage(np.full(40, 17.0)))  # no band, and not one that misses
+    assert "no mean: all 2 draws ran away" in prediction.in_words()
+    one = propagate([WILD], [np.ones(40), np.zeros(40)], [[2.0], [0.1]], seed=0)
+    assert one.coverage([np.full(40, 17.0), np.zeros(40)]) < 0.5  # of two, one has no band
 
 
 # Coverage
@@ -269,8 +288,10 @@ def test_samples_that_every_draw_lost_are_not_a_number() -> None:
 
 def hand_made(**changed) -> Prediction:
     low, high = np.array([0.0, 1.0, 2.0, 3.0, np.nan]), np.array([0.0, 2.0, 3.0, 4.0, np.nan])
-    made = {"mean": low, "sd": low, "bands": {0.025: low, 0.5: low, 0.975: high}}
-    return Prediction(**{**made, "diverged": 0.0, "n_draws": 9, "n_seed": (1,), **changed})
+    made = {"mean": low, "sd": low, "bands": {0.025: low, 0.5: low, 0.975: high}, "median": low}
+    counts = {"diverged": 0.0, "n_draws": 9, "n_seed": (1,)}
+    stayed = {"n_lost": (0,), "n_stayed": (9,), "first_lost": (None,)}
+    return Prediction(**{**made, **counts, **stayed, **changed})
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,8 @@ def test_scores_are_of_free_runs_without_their_seeds(selected: Assessment) -> No
         expected = []
         for of in (selected.posterior, selected.all_chains):
             forward = of.simulate(data.u, data.y[:2], draws=40)
-            for series in (of.map_model.simulate(data.u, data.y[:2]), forward.mean):
+            run = of.map_model.simulate(data.u, data.y[:2])
+            for series in (run, forward.mean, forward.median):
                 pair = data.y[2:], series[2:]
                 expected.append((rmse(*pair), nmse(*pair), fit_index(*pair)))
         found = [tuple(row.errors) for row in part.comparison]
@@ -91,15 +92,24 @@ def test_a_model_that_diverges_has_no_scores() -> None:
     assert near.scores.free_run.fit > 99.0
     assert part.scores.free_run == Errors(None, None, None)
     assert part.scores.diverged == 1.0
-    assert part.scores.coverage == 0.0
+    assert part.scores.coverage is None  # there is no band, not one that misses all
     assert found.trusted == Answer(
         "poor",
-        "No: it diverges",
-        ("the free run on the test data diverges",),
+        "No: it runs away",
+        ("the free run on the test data runs away: it leaves the range that was fitted",),
         ("judge models by their free run (objective='abc')", "lower max_degree"),
-        "the free run cannot be trusted: it diverges",
+        "the free run cannot be trusted: it runs away",
     )
-    scores = plain(found)["scores"]
+    described = plain(found)
+    scores = described["scores"]
+    assert described["runaways"]["train"] == {
+        "n_draws": 10,
+        "n_stayed": [10],
+        "first_lost": [None],
+        "words": "mean of 10 draws",
+    }
+    assert described["runaways"]["test"]["n_stayed"] == [0]
+    assert described["runaways"]["test"]["words"].startswith("no mean: all 10 draws ran away")
     assert scores["train"]["free_run"]["diverged"] == 0.0
     assert scores["test"]["free_run"] == {
         "rmse": None,

@@ -25,7 +25,7 @@ def test_a_posterior_is_scored_as_its_assessment_is() -> None:
     np.testing.assert_array_equal(trial.columns["model"], part.model_run[0])
     np.testing.assert_array_equal(trial.columns["mean"], part.prediction.mean[0])
     assert list(trial.columns) == [
-        *("sample", "measured", "model", "mean", "sd"),
+        *("sample", "measured", "model", "mean", "median", "sd"),
         *("q2.5", "q16", "q50", "q84", "q97.5"),
     ]
 

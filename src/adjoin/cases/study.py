@@ -29,6 +29,7 @@ from adjoin.datasets import Benchmark
 from adjoin.errors import AdjoinError, DivergenceWarning
 from adjoin.grammar import Structure
 from adjoin.grammar.equation import term_text
+from adjoin.inference.problem import limits_of
 from adjoin.inference.rows import Rows
 from adjoin.inference.runner import Snapshot
 from adjoin.model import Model
@@ -237,4 +238,5 @@ def _white_box(benchmark: Benchmark) -> tuple[Model, Score] | None:
     names, n_seed = benchmark.train.names, benchmark.n_seed
     fixed = Structure.parse(benchmark.initial, names)
     model = Rows.unscaled(benchmark.train, n_seed).white_box(fixed)
+    model = replace(model, limits=limits_of(benchmark.train))  # as of all that are learned
     return model, score_free_run(model, benchmark.test, n_seed)

@@ -54,7 +54,7 @@ def warnings_of(study: Study) -> list[str]:
     for row in study.all_rows:
         if row.diverged or row.pooled_diverged:
             warnings.append(
-                f"{row.setup.label}: {percent(row.diverged)} of the selected chain's draws diverge"
+                f"{row.setup.label}: {percent(row.diverged)} of the selected chain's draws run away"
                 f" on the test set ({percent(row.pooled_diverged)} of all chains'); FWD and bands"
                 " are of the others."
             )

@@ -141,6 +141,10 @@ def fit(
         bool | None,
         typer.Option("--scale/--no-scale", help=r"Scale signals.  \[default: where sensible]"),
     ] = None,
+    runaway: Annotated[
+        float,
+        typer.Option(help="A free run this many half ranges of the output off its middle is lost."),
+    ] = 10.0,
     jobs: Annotated[
         int | None, typer.Option(min=1, help=r"Chains at a time.  \[default: one per core]")
     ] = None,
@@ -191,6 +195,7 @@ def fit(
         likelihood_power=_power(likelihood_power),
         rule=rule,
         ladder=ladder or None,
+        runaway=runaway,
     )
     with warnings_as_notes():
         identifier.fit(train, held_out=held_out)

@@ -212,6 +212,7 @@ def _describe_trial(trial: Trial, file_name: str) -> dict[str, Any]:
         "scores": {} if trial.scores is None else {file_name: trial.scores.plain},
         "diverged": trial.is_diverged,
         "diverged_draws": None if trial.prediction is None else trial.prediction.diverged,
+        "draws": None if trial.prediction is None else trial.prediction.in_words(0),
         "ahead": None,
     }
     if trial.errors_ahead is not None:
@@ -236,15 +237,26 @@ def _say_trial(trial: Trial) -> list[str]:
         lines.append("there is no measured output, so it starts at rest")
     errors = trial.errors_ahead or (trial.scores and trial.scores.free_run)
     if trial.is_diverged:
-        lines.append("the model's run diverged; the samples lost are empty in the table")
+        lines.append(_say_lost(trial))
     elif errors:
         share = "" if errors.fit is None else f", fit {errors.fit:.1f} % (100 (1 - RMSE/sd))"
         lines.append(f"RMSE {errors.rmse:.4g}{share}, {trial.n_seed} samples not scored")
     if trial.coverage is not None:
         lines.append(f"the 95 % band holds {trial.coverage:.1%} of the measured samples")
     if trial.prediction is not None and trial.prediction.diverged:
-        lines.append(f"{trial.prediction.diverged:.1%} of the draws diverged")
+        lines.append(trial.prediction.in_words(0))
     return lines
+
+
+def _say_lost(trial: Trial) -> str:
+    """From where the model's run is lost, and why."""
+    import numpy as np
+
+    at, how = int(np.isnan(trial.series[0]).argmax()), "diverges"
+    if trial.model.limits is not None:
+        lower, upper = trial.model.limits
+        how = f"leaves the range it was learned in ({lower:.4g} to {upper:.4g})"
+    return f"the model's run {how} at sample {at}; the samples lost are empty in the table"
 
 
 def _finite(value: float) -> float | None:

@@ -302,9 +302,10 @@ def _free_runs(posterior: Collection, structure: Structure) -> Callable[[Float2D
     """What simulates the fitted samples, for rows of coefficients; NaN from a divergence on."""
     inputs, first = posterior.data.inputs, posterior.max_lag
     seeds = [output[:first] for output in posterior.data.outputs]
+    offsets, limits = posterior.scaling.offsets, posterior.run.problem.limits
 
     def run(theta: Float1D) -> Float1D:
-        model = Model(structure, tuple(theta), offsets=posterior.scaling.offsets)
+        model = Model(structure, tuple(theta), offsets=offsets, limits=limits)
         return np.concatenate(
             [series[first:] for series in model.free_response(inputs, seeds).series]
         )

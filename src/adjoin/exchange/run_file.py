@@ -10,7 +10,8 @@
     /chain_0/ladder    of a free-run chain: distance (record), tolerance (stage, rung), …
 
 Traces are in model units, data in the user's. Receives a `Collection`; gives back the arguments
-that make an equal one, to the last bit. Schema 1 had no ladders, and is read as well.
+that make an equal one, to the last bit. Schema 1 had no ladders and 2 no `runaway` among the
+settings; both are read as well.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from adjoin.results.collection import Collection
 from adjoin.results.run import Run
 from adjoin.version import __version__
 
-SCHEMA = 2
+SCHEMA = 3
 _OLDEST = 1
 
 _KEY_BITS = 63  # a term has at most so many factors, or its key would not fit
@@ -161,7 +162,7 @@ def _read_root(root: StoredGroup) -> SavedRun:
     scaling = _read_scaling(root.child("scaling"), signals)
     run = Run(
         grammar,
-        Problem(data, grammar.alphabet, scaling, settings.is_residual),
+        Problem(data, grammar.alphabet, scaling, settings.is_residual, settings.runaway),
         settings,
         _read_timing(root),
         _read_dataset(root.child("held_out"), signals) if has_held_out else None,

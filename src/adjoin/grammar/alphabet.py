@@ -111,7 +111,8 @@ class Alphabet:
     def n_terms(self) -> int:
         r"""Number of distinct terms, products in their one spelling only.
 
-        :math:`\binom{M+d}{d} - 1` for M atoms that go together and degree up to d, and the constant.
+        :math:`\binom{M+d}{d} - 1` for M atoms that all go together and degree up to d; and the
+        constant, where there is one.
         """
         n_free = len(self.atoms) - sum(map(len, self.moments))
         count = [comb(n_free + d - 1, d) if d else 1 for d in range(self.max_degree + 1)]

@@ -41,8 +41,8 @@ def polynomial_tag(
 
     ``η1`` yields the bare noise. For every atom choice there is a tree that adds a term starting
     with it and, if `products`, one that multiplies a term by it; then one adds a delay, and the
-    last one, if `constant`, adds a parameter alone. The first delay of the output and of the noise is inside their trees, so no derivable tree has
-    ``y(k)`` on the right.
+    last one, if `constant`, adds a parameter alone. The first delay of the output and of the noise
+    is inside their trees, so no derivable tree has ``y(k)`` on the right.
 
     Parameters
     ----------

@@ -6,10 +6,10 @@ Of one lagged signal x, products of x, ``abs(x)``, ``sign(x)`` and ``sqrt(abs(x)
 
 (but where x = 0), so that ``sign(x)*abs(x)`` is x, and ``sqrt(abs(x))^2`` is ``abs(x)``. Each such
 function has one spelling here: a power of x, at most one ``abs(x)`` beside it, at most one
-``sqrt(abs(x))``, and ``sign(x)`` only where there is neither x nor ``abs(x)``. What is left out of a
-spelling leaves a spelling.
+``sqrt(abs(x))``, and ``sign(x)`` only where there is neither x nor ``abs(x)``. A part of a spelling
+is a spelling.
 
-Receives atoms; what is typed and what a tree yields is reduced, and ``alphabet`` lists the atoms that
+Receives atoms. What is typed and what a tree yields is reduced; ``alphabet`` lists the atoms that
 may not stand together, so that the samplers make no other spelling.
 """
 

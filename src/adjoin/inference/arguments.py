@@ -13,7 +13,7 @@ from adjoin.errors import AdjoinError
 from adjoin.grammar import Structure
 from adjoin.inference.engine import Engine
 from adjoin.inference.engines import ENGINES, find_engine
-from adjoin.inference.settings import JOINT, RESIDUAL
+from adjoin.inference.settings import JOINT, RESIDUAL, is_runaway
 
 
 def check_arguments(
@@ -46,6 +46,11 @@ def check_arguments(
         raise AdjoinError(f"burn_in must be a share from 0 to below 1, not {burn_in!r}")
     if power != "auto" and not (is_real(power) and 0.0 <= float(power) <= 1.0):
         raise AdjoinError(f"likelihood_power must be 'auto' or from 0 to 1, not {power!r}")
+    if not is_runaway(given["runaway"]):
+        raise AdjoinError(
+            "runaway must be a number above 1 (times half the range of the measured output), or"
+            f" infinite, not {given['runaway']!r}"
+        )
     _check_options(given, default, engine)
     require_seed(given["seed"])
     for name in ("center", "scale", "progress"):

@@ -33,8 +33,8 @@ def log_evidence(engine: PredictionEngine, structure: Structure, coefficient: fl
     r"""The log evidence of a structure, coefficients and noise integrated out.
 
     .. math::
-        \log \int σ^{-w n} \prod_i (1 + τ s_i²)^{-1/2}
-        \exp\Big(-\frac{w}{2σ²} \Big(‖r‖² + \sum_i \frac{(u_i^T y)²}{1 + τ s_i²}\Big)\Big) p(σ²)\, dσ²
+        \log \int σ^{-w n} \prod_i (1 + τ s_i²)^{-1/2} \exp\Big(-\frac{w}{2σ²}
+        \Big(‖r‖² + \sum_i \frac{(u_i^T y)²}{1 + τ s_i²}\Big)\Big) p(σ²)\, dσ²
 
     with Φ = U S Vᵀ, r what Φ cannot explain of y, :math:`τ = w σ_θ²/σ²`, and σ_θ² the
     `coefficient`; by Laplace's method in :math:`\log σ²`. Up to what all structures share.

@@ -156,7 +156,8 @@ class Prior:
     def table(self, encoding: Encoding) -> PriorTable:
         r"""As the kernels take it.
 
-        .. math:: w(a) = \frac{1}{V} \left((1-υ) \frac{(1-λ_l) λ_l^n}{1 - λ_l^K} + \frac{υ}{K}\right)
+        .. math::
+            w(a) = \frac{1}{V} \left((1-υ) \frac{(1-λ_l) λ_l^n}{1 - λ_l^K} + \frac{υ}{K}\right)
 
         for one of V choices with K lags, n delays after its smallest; υ is `lag_uniform`.
         """
@@ -216,8 +217,8 @@ class Prior:
     def inclusion(self, term: Term, alphabet: Alphabet) -> float:
         r"""The prior probability of a term being in, :math:`λ_t p / (1 + λ_t p)`.
 
-        That of the constant is :math:`o_1 / (1 + o_1)`. Where λ_t is learned, it is the average over
-        its Gamma law, which leaves out that structures repeat no term.
+        That of the constant is :math:`o_1 / (1 + o_1)`. Where λ_t is learned, it is the average
+        over its Gamma law, which leaves out that structures repeat no term.
         """
         if not term:
             odds = self.constant_odds if alphabet.constant is not None else 0.0
@@ -336,7 +337,7 @@ def _reduced_chance(encoding: Encoding, weight: Float1D) -> Float1D:
             ]
             part[len(product)] += math.prod(share)
         series = np.convolve(series, part)[: max_degree + 1]
-    return series * factorial
+    return np.asarray(series * factorial)
 
 
 def _reduced_powers(encoding: Encoding, weight: Float1D) -> Float1D:

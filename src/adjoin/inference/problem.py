@@ -6,7 +6,8 @@ one-step predictions and free runs are made.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -21,11 +22,29 @@ from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.equation import term_text
 from adjoin.grammar.terms import Atom, Structure
 from adjoin.inference.rows import Rows, apply_to_scaled, least_squares
+from adjoin.inference.settings import RUNAWAY
 from adjoin.kernels.layouts import Regression
 from adjoin.kernels.products import ROWS
+from adjoin.kernels.simulate import LIMIT
+from adjoin.model import Model
 
 MAX_TERMS = 256
 """More terms than any posterior here has had; the chain counts when it is turned away by it."""
+
+
+def limits_of(data: Dataset, runaway: float = RUNAWAY) -> tuple[float, float] | None:
+    r"""Between which values a free run of what was fitted to these data stays, or is lost.
+
+    .. math:: m \pm f h, \quad m = \tfrac12(y_{max} + y_{min}), \quad
+        h = \tfrac12(y_{max} - y_{min})
+
+    with the largest and the smallest measured output of all records, and f = `runaway`. None where
+    f is infinite or the output constant: there is no range to leave.
+    """
+    low = min(float(y.min()) for y in data.outputs)
+    high = max(float(y.max()) for y in data.outputs)
+    middle, reach = 0.5 * high + 0.5 * low, runaway * (0.5 * high - 0.5 * low)
+    return (middle - reach, middle + reach) if 0.0 < reach < math.inf else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +62,16 @@ class Problem:
     is_residual : bool
         Whether fixed terms keep the coefficients of their own least-squares fit, so that the others
         explain what these leave.
+    runaway : float
+        A free run is lost once it is so many times as far from the middle of the measured output's
+        range as its ends are; infinite: once it is beyond all numbers.
     """
 
     data: Dataset
     alphabet: Alphabet
     scaling: Scaling | None = None
     is_residual: bool = False
+    runaway: float = RUNAWAY
 
     def __post_init__(self) -> None:
         noise = self.data.names.noise
@@ -114,6 +137,22 @@ class Problem:
         return tuple(found)
 
     @cached_property
+    def limits(self) -> tuple[float, float] | None:
+        """Where a free run is lost, in the user's units; see `limits_of`."""
+        return limits_of(self.data, self.runaway)
+
+    @cached_property
+    def bounds(self) -> tuple[float, float]:
+        """The same in model units, for the kernels."""
+        if self.limits is None:
+            return -LIMIT, LIMIT
+        scaling = self.rows.scaling
+        lower, upper = (
+            float((limit - scaling.offset[-1]) / scaling.scale[-1]) for limit in self.limits
+        )
+        return max(lower, -LIMIT), min(upper, LIMIT)
+
+    @cached_property
     def regression(self) -> Regression:
         """The regression of the output on terms, for the kernels."""
         return self._lay_out(is_off=False)
@@ -122,6 +161,10 @@ class Problem:
     def without_data(self) -> Regression:
         """The same without rows: the prior alone."""
         return self._lay_out(is_off=True)
+
+    def white_box(self, structure: Structure) -> Model:
+        """A structure alone, by least squares; its free run is lost where all others are."""
+        return replace(self.rows.white_box(structure), limits=self.limits)
 
     def _lay_out(self, is_off: bool) -> Regression:
         encoding, names, rows = self.encoding, self.data.names, self.rows

@@ -7,6 +7,7 @@ for display and scripts: ``posterior.settings["seed"]``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
@@ -19,6 +20,9 @@ from adjoin.inference.prior import FIRST, Prior
 
 JOINT, RESIDUAL = "joint", "residual"
 """How the coefficients of fixed terms are found: with all others, or before them, to stay."""
+
+RUNAWAY = 10.0
+"""Times half the range of the fitted output, from its middle: a free run beyond is lost."""
 
 
 class OwnSettings(Protocol):
@@ -76,6 +80,7 @@ class RunSettings(Mapping[str, Any]):
     call: str = ""
     data: tuple[str, ...] = ()
     validation: float | None = None
+    runaway: float = RUNAWAY
     own_settings: OwnSettings = field(default_factory=NoSettings)
 
     @property
@@ -92,6 +97,7 @@ class RunSettings(Mapping[str, Any]):
             "objective": self.objective.name,
             "prior": self.prior.settings,
             "moves": self.moves.probabilities,
+            "runaway": "inf" if self.runaway == math.inf else self.runaway,  # as JSON has none
         }
         return self.own_settings.plain | found | typed
 
@@ -122,6 +128,8 @@ def read_settings(
     known = {f.name for f in fields(RunSettings)} - {"own_settings"}
     found = {name: value for name, value in values.items() if name in known}
     own_settings = read_own({name: value for name, value in values.items() if name not in known})
+    if found.get("runaway") == "inf":
+        found["runaway"] = math.inf
     for name, value in found.items():
         if name in _KINDS and not _KINDS[name](value):
             raise AdjoinError(f"settings: {name} cannot be {value!r}")
@@ -157,6 +165,11 @@ def _are_texts(value: object) -> bool:
     return isinstance(value, list) and all(map(_is_text, value))
 
 
+def is_runaway(value: object) -> bool:
+    """Whether a value is a number of half ranges beyond which a run can be called lost."""
+    return is_real(value) and float(value) > 1.0  # type: ignore[arg-type]
+
+
 def _or_none(check: Callable[[object], bool]) -> Callable[[object], bool]:
     return lambda value: value is None or check(value)
 
@@ -172,4 +185,5 @@ _KINDS: dict[str, Callable[[object], bool]] = {
     "initial_mode": lambda value: value in (JOINT, RESIDUAL),
     "seed": _or_none(_is_whole),
     **dict.fromkeys(("validation", "center_gain"), _or_none(is_real)),
+    "runaway": is_runaway,
 }

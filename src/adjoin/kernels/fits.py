@@ -172,7 +172,7 @@ def fit_structure(
 
     If it is `FITTED`, ``fitting.linear`` holds lengths and factor, and the program the coefficients
     and their order. It is `GIVEN_UP` where an error is foreseen above `HOPELESS` times `level`, and
-    `UNFITTABLE` where terms cannot be told apart or runs diverge.
+    `UNFITTABLE` where terms cannot be told apart or runs leave their bounds.
 
     Mutates: fitting. Allocates: nothing.
     """
@@ -190,6 +190,8 @@ def fit_structure(
             for j in range(i + 1, n):
                 linear.factor[i, j] = fit.correlation[i, j]
         if not factorise(linear.factor, n):
+            return NO_FIT
+        if free_run_error(n, run, math.inf)[0] == math.inf:
             return NO_FIT
         error = squared_error(fit, scratch, data.target_norm, fitting.work)
         return FITTED, error, 0.0

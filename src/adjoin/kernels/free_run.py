@@ -104,8 +104,8 @@ def feeds_back(run: FreeRun, n: int) -> bool:
 def free_run_error(n: int, run: FreeRun, limit: float) -> tuple[float, int]:
     r""":math:`\sum_k (y(k) - \hat y(k))²` of the program's n terms, and the steps it took.
 
-    Infinite as soon as it exceeds `limit`, or where the run diverges. If it does not, the run is
-    complete and lies in ``run.data.predicted``.
+    Infinite as soon as it exceeds `limit`, or where the run leaves its bounds. If it does not, the
+    run is complete and lies in ``run.data.predicted``.
 
     Mutates: run. Allocates: nothing.
     """

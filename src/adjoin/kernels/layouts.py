@@ -54,6 +54,7 @@ class Recursion(NamedTuple):
     ``predicted`` : (n_samples,) output of the kernel.
     ``first``, ``stop`` : (n_records,) the stretch of columns to compute in each record.
     ``diverged`` : (n_records,) written: the first column that was lost to divergence, or -1.
+    ``lower``, ``upper`` : a computed sample outside of these is lost.
     """
 
     known: Float2D
@@ -64,6 +65,8 @@ class Recursion(NamedTuple):
     first: Int1D
     stop: Int1D
     diverged: Int1D
+    lower: float
+    upper: float
 
 
 class FreeRun(NamedTuple):

@@ -25,8 +25,9 @@ from adjoin.kernels.state import FREE_RUN
 # record needs no more memory than one block.
 BLOCK = 128
 
-# A series beyond this has left every physical unit: its cube is still finite, its degree-4 product
-# is not, and a polynomial recursion that gets here never comes back.
+# The widest bounds of a recursion. A series beyond this has left every physical unit: its cube is
+# still finite, its degree-4 product is not, and a polynomial recursion that gets here never comes
+# back. Whoever knows the range of the data sets narrower ones.
 LIMIT = 1e100
 
 
@@ -73,6 +74,7 @@ def run_linear_block(
     theta, first, back = program.theta, program.back_offset[0], data.back
     linear, linear_mixed = np.uintp(program.group[1]), np.uintp(program.group[2])
     higher, drive = np.uintp(program.group[3]), work[work.shape[0] - 1]
+    lower, upper = data.lower, data.upper
     for k in range(start, stop):
         i = np.uintp(k - start)
         total = drive[i]
@@ -80,7 +82,7 @@ def run_linear_block(
             total += theta[j] * back[np.uintp(k + first[j])]
         for j in range(linear_mixed, higher):
             total += work[j, i] * back[np.uintp(k + first[j])]
-        if not abs(total) <= LIMIT:
+        if not lower <= total <= upper:
             return k
         data.predicted[k] = total
         back[k] = total if mode == FREE_RUN else data.measured[k] - total
@@ -105,7 +107,7 @@ def run_block(
     first, second, third = offset[0], offset[1], offset[2]
     linear, linear_mixed, square = np.uintp(group[1]), np.uintp(group[2]), np.uintp(group[3])
     square_mixed, cubic, cubic_mixed = np.uintp(group[4]), np.uintp(group[5]), np.uintp(group[6])
-    higher = np.uintp(group[7])
+    higher, lower, upper = np.uintp(group[7]), data.lower, data.upper
     drive = work[work.shape[0] - 1]
     for k in range(start, stop):
         i = np.uintp(k - start)
@@ -132,7 +134,7 @@ def run_block(
                 for a in range(degree):
                     product *= back[np.uintp(k + offset[a, j])]
                 total += product
-        if not abs(total) <= LIMIT:
+        if not lower <= total <= upper:
             return k
         data.predicted[k] = total
         fed_back = total if mode == FREE_RUN else data.measured[k] - total
@@ -150,8 +152,8 @@ def run_recursion(program: Program, data: Recursion, mode: int, work: Float2D) -
         \hat y(k) = f(k) + ε(k), \quad z(k) = \hat y(k)  \qquad \text{free run} \\
         \hat y(k) = f(k), \quad z(k) = y(k) - \hat y(k)  \qquad \text{one step}
 
-    with z the fed-back series. A sample beyond ``LIMIT`` is lost, and with it the rest of its
-    record if the model feeds anything back.
+    with z the fed-back series. A sample outside of the recursion's bounds is lost, and with it the
+    rest of its record if the model feeds anything back.
 
     Mutates: data.back, data.predicted, data.diverged, work. Allocates: nothing.
     """

@@ -11,11 +11,14 @@ Receives a `Model`; writes and reads a file whose one truth is the equation:
       "noise": "e",
       "noise_sd": 0.1,
       "offsets": {"y": 293.15},
-      "sampling_time": 0.01
+      "sampling_time": 0.01,
+      "limits": [280.0, 310.0]
     }
 
-The equation is in deviations from the offsets. All after `output` may be left out: the noise's
-name is then `e`, its size and the sampling time unknown, the offsets zero.
+The equation is in deviations from the offsets; a free run that leaves the limits is lost. All after
+`output` may be left out: the noise's name is then `e`, its size and the sampling time unknown, the
+offsets zero, and runs are not limited. Schema 1 had no limits, and is what a model without them is
+written in.
 """
 
 from __future__ import annotations
@@ -34,9 +37,9 @@ from adjoin.grammar.terms import Structure
 if TYPE_CHECKING:
     from adjoin.model import Model
 
-FORMAT, SCHEMA_VERSION = "adjoin model", 1
+FORMAT, SCHEMA_VERSION = "adjoin model", 2
 _REQUIRED = ("format", "schema_version", "equation", "inputs", "output")
-_OPTIONAL = ("noise", "noise_sd", "offsets", "sampling_time")
+_OPTIONAL = ("noise", "noise_sd", "offsets", "sampling_time", "limits")
 
 
 class ModelFields(NamedTuple):
@@ -46,6 +49,7 @@ class ModelFields(NamedTuple):
     theta: tuple[float, ...]
     noise_sd: float | None
     offsets: dict[str, float]
+    limits: tuple[float, float] | None
 
 
 def write_model(
@@ -63,9 +67,9 @@ def write_model(
         Seconds between two samples of the data it is for; a remark in the file.
     """
     names = model.names
-    fields = {
+    fields: dict[str, Any] = {
         "format": FORMAT,
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": 1 if model.limits is None else SCHEMA_VERSION,
         "equation": model.format(None),
         "inputs": list(names.inputs),
         "output": names.output,
@@ -74,6 +78,8 @@ def write_model(
         "offsets": dict(model.offsets),
         "sampling_time": None if sampling_time is None else float(sampling_time),
     }
+    if model.limits is not None:
+        fields["limits"] = list(model.limits)
     text = json.dumps(fields, indent=2) + "\n"
     try:
         _read(text)  # beyond the bounds of typed equations lie models that could not be read
@@ -122,8 +128,15 @@ def _read(text: str) -> ModelFields:
         _require_number('"sampling_time"', sampling_time)
         if sampling_time <= 0.0:
             raise AdjoinError(f'"sampling_time" must be positive, not {sampling_time!r}')
+    limits = fields.get("limits")
+    if limits is not None:
+        if not (isinstance(limits, list) and len(limits) == 2):
+            raise AdjoinError('"limits" must be two numbers, such as [280.0, 310.0]')
+        for value in limits:
+            _require_number("a limit", value)
+        limits = limits[0], limits[1]
     found = read_equation(equation, names)
-    return ModelFields(found.structure, found.theta, noise_sd, offsets)
+    return ModelFields(found.structure, found.theta, noise_sd, offsets, limits)
 
 
 def _fields(text: str) -> dict[str, Any]:
@@ -143,7 +156,7 @@ def _fields(text: str) -> dict[str, Any]:
         raise AdjoinError(f'it is JSON without "format": "{FORMAT}"; choose another file')
     version = found.get("schema_version")
     if not isinstance(version, float) or not version.is_integer() or version < 1:
-        raise AdjoinError(f'"schema_version" must be {SCHEMA_VERSION}, not {version!r}')
+        raise AdjoinError(f'"schema_version" must be 1 or {SCHEMA_VERSION}, not {version!r}')
     if version > SCHEMA_VERSION:
         raise AdjoinError(
             f"it has schema version {version:.0f}, and this adjoin knows {SCHEMA_VERSION};"

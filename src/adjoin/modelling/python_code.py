@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from adjoin.errors import AdjoinError
 from adjoin.grammar.equation import term_text
 from adjoin.grammar.terms import FUNCTIONS, Atom, Term, powers
-from adjoin.kernels.simulate import LIMIT
+from adjoin.modelling.simulation import WIDEST
 from adjoin.version import __version__
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def python_code(model: Model, function_name: str = "simulate") -> str:
     -------
     str
         Source, formatted as by ruff where names have no more than 24 characters. Samples lost to
-        divergence are NaN, as in `Model.simulate`.
+        divergence are NaN, as in `Model.simulate`, by the same limits.
     """
     taken = _OWN | _UNREADABLE | set(dir(builtins)) | set(keyword.kwlist)
     if not function_name.isidentifier() or function_name in taken:
@@ -97,9 +97,12 @@ def _docstring(model: Model, name_of: dict[str, str]) -> list[str]:
         facts.append(f"The noise, of standard deviation {model.noise_sd:.6g}, is left out.")
     given = "Each input is a sequence of numbers" if names.inputs else "n_samples says how many"
     seeds = f"y_init are the first values of {names.output}, at least {model.max_lag}"
+    lost = f"beyond {WIDEST[1]:g}"
+    if model.limits is not None:
+        lost = f"below {model.limits[0]:.6g} or above {model.limits[1]:.6g}"
     facts.append(
         f"{given}; {seeds} (default: at rest). Returns a list of y_init and what follows; nan once"
-        f" the simulation is beyond {LIMIT:g}."
+        f" the simulation is {lost}."
     )
     for fact in facts:
         lines += ["", *_wrapped(fact)]
@@ -187,7 +190,9 @@ def _recursion(model: Model, name_of: dict[str, str]) -> list[str]:
         lines += _statement(sign, [_literal(abs(theta)), *_factors(term, name_of)], indent)
     if may_raise:
         lines += ["    except OverflowError:", "        total = math.inf"]
-    lines.append(f"    if not abs(total) <= {_literal(LIMIT)}:")
+    lower, upper = map(_literal, model.bounds)
+    within = f"abs(total) <= {upper}" if model.bounds == WIDEST else f"{lower} <= total <= {upper}"
+    lines.append(f"    if not {within}:")
     if any(atom.signal == names.output for term in model.structure for atom in term):
         lines += [f"        {output} += [math.nan] * (n_samples - k)", "        break"]
     else:

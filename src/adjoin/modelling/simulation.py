@@ -19,11 +19,16 @@ from adjoin.errors import AdjoinError
 from adjoin.grammar.terms import FUNCTIONS, Atom, Structure
 from adjoin.kernels.functions import fill_function
 from adjoin.kernels.layouts import Program, Recursion
-from adjoin.kernels.simulate import BLOCK, predict_ahead, run_recursion
+from adjoin.kernels.simulate import BLOCK, LIMIT, predict_ahead, run_recursion
 from adjoin.kernels.state import FREE_RUN, ONE_STEP
 
 Row = tuple[str, str]
 """A row of the kernel's tables: signal and function."""
+
+Bounds = tuple[float, float]
+"""A simulated sample below the first or above the second is lost."""
+
+WIDEST: Bounds = -LIMIT, LIMIT
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,7 @@ def free_run(
     inputs: Sequence[Float2D],
     seeds: Sequence[Float1D],
     noise: Sequence[Float1D] | None = None,
+    bounds: Bounds = WIDEST,
 ) -> Response:
     r"""Simulate from the model's own outputs, the paper's model-predicted output.
 
@@ -62,8 +68,10 @@ def free_run(
         The first samples of the output, at least ``structure.max_lag`` of them.
     noise : one (n,) float64 per record, optional
         The noise ε; zero if not given.
+    bounds : pair of float
+        A sample outside is lost, and with it the rest of its record if the model feeds back.
     """
-    program, data, work = lay_out_free_run(structure, theta, inputs, seeds, noise)
+    program, data, work = lay_out_free_run(structure, theta, inputs, seeds, noise, bounds)
     run_recursion(program, data, FREE_RUN, work)
     return _collect(data, _bounds(inputs))
 
@@ -74,6 +82,7 @@ def lay_out_free_run(
     inputs: Sequence[Float2D],
     seeds: Sequence[Float1D],
     noise: Sequence[Float1D] | None,
+    bounds: Bounds = WIDEST,
 ) -> tuple[Program, Recursion, Float2D]:
     """The model, the data and the workspace of `free_run`, as the kernel takes them."""
     for number, (record, seed) in enumerate(zip(inputs, seeds, strict=True)):
@@ -87,7 +96,7 @@ def lay_out_free_run(
     first = start[:-1] + [len(seed) for seed in seeds]
     series = {**_input_series(names, inputs), names.noise: driven}
     layout = _Layout(structure, theta, fed_back=names.output, n_samples=len(seeded))
-    data = layout.recursion(series, seeded, seeded, driven, first, start)
+    data = layout.recursion(series, seeded, seeded, driven, first, start, bounds)
     return layout.program, data, layout.workspace()
 
 
@@ -98,12 +107,14 @@ def predict(
     outputs: Sequence[Float1D],
     steps_ahead: int = 1,
     noise: Sequence[Float1D] | None = None,
+    bounds: Bounds = WIDEST,
 ) -> Response:
     """Predict each sample from the measured output up to `steps_ahead` samples before it.
 
     Past noise is the one-step residuals up to there, zero before the first predicted sample; after
     it, `noise`, which is fed back, or zero. The first ``structure.max_lag`` samples of each record
-    are copied through.
+    are copied through. Several steps ahead, a prediction is lost whose run from its origin leaves
+    the `bounds`; one step ahead nothing that was predicted is fed back, and nothing can run away.
     """
     for number, record in enumerate(outputs):
         _check_window(structure, number, len(record), structure.max_lag)
@@ -127,7 +138,7 @@ def predict(
             residual[lost:stop] = np.nan  # what was lost must not pass for a residual of zero
     series = {**series, names.noise: residual}
     layout = _Layout(structure, theta, fed_back=names.output, n_samples=len(measured))
-    data = layout.recursion(series, measured, measured, fresh, first, start)
+    data = layout.recursion(series, measured, measured, fresh, first, start, bounds)
     predict_ahead(layout.program, data, steps_ahead, layout.noise_row, layout.workspace())
     return _collect(data, start)
 
@@ -224,6 +235,7 @@ class _Layout:
         noise: Float1D,
         first: np.ndarray,
         start: np.ndarray,
+        bounds: Bounds = WIDEST,
     ) -> Recursion:
         """The data of a recursion: `series` by signal name, `fed_back` where it is given."""
         n_samples = len(measured)
@@ -245,6 +257,7 @@ class _Layout:
             np.ascontiguousarray(first, dtype=np.int64),
             np.ascontiguousarray(start[1:], dtype=np.int64),
             np.full(len(first), -1, dtype=np.int64),
+            *bounds,
         )
 
     def workspace(self) -> Float2D:

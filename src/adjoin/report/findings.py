@@ -57,6 +57,7 @@ def describe(assessment: Assessment[Any]) -> dict[str, Any]:
         "comparison": {
             part.name: [row.plain for row in part.comparison] for part in assessment.parts
         },
+        "runaways": {part.name: part.runaways for part in assessment.parts},
         "white_box": _describe_white_box(assessment),
         "residual_tests": [test.summary for test in assessment.residual_tests],
         "answers": {
@@ -115,7 +116,8 @@ def print_findings(console: Console, assessment: Assessment[Any]) -> None:
     _print_terms(console, posterior)
     console.print(f"[bold]noise[/bold]      {_say_noise(posterior)}")
     for part in assessment.parts:
-        console.print(f"[bold]{escape(part.name):11}[/bold]{_say_scores(part.scores)}")
+        said = _say_scores(part.scores, part.prediction.in_words())
+        console.print(f"[bold]{escape(part.name):11}[/bold]{said}")
     if assessment.white_box is not None:
         text, remark = assessment.white_box.equation, assessment.white_box.digits.remark
         note = "; ".join(filter(None, ("fixed terms alone", remark)))
@@ -200,10 +202,10 @@ def _print_terms(console: Console, posterior: Collection) -> None:
     console.width = width
 
 
-def _say_scores(scores: Scores) -> str:
+def _say_scores(scores: Scores, draws: str = "") -> str:
     error, share, _ = scores.free_run
     if error is None:
-        pieces = ["[red]free run diverges[/red]"]
+        pieces = ["[red]free run runs away[/red]"]
     else:
         normalised = "" if share is None else f" (NMSE {share:.3g} % of the variance)"
         pieces = [f"free run RMSE {error:.4g}{normalised}"]
@@ -211,8 +213,8 @@ def _say_scores(scores: Scores) -> str:
         pieces.append(f"one step ahead RMSE {scores.one_step.rmse:.4g}")
     if scores.coverage is not None:
         pieces.append(f"{percent(scores.coverage)} in the 95 % band")
-        if scores.diverged:
-            pieces.append(f"[red]{percent(scores.diverged)} of the draws diverge[/red]")
+    if scores.diverged and draws:
+        pieces.append(f"[red]{draws}[/red]")
     return ", ".join(pieces)
 
 

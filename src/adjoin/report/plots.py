@@ -177,7 +177,6 @@ def _look(
     else:
         raise AdjoinError(f"bands must be 'quantiles' or 'sigma', not {bands!r}")
     clock, time_label = clock_of(time, n, record)
-    lost = f", {_share(prediction.diverged)} diverged" if prediction.diverged else ""
     return _View(
         dress(ax or new_axes(width, 2.9)),
         output,
@@ -188,12 +187,8 @@ def _look(
         tuple(found),
         None if measured is None else cut(measured, "the measured output"),
         None if model_run is None else cut(model_run, "the model's run"),
-        f"mean of {prediction.n_draws} draws{lost}",
+        prediction.in_words(record),
     )
-
-
-def _share(share: float) -> str:
-    return f"{share:.0%}" if share >= 0.01 else "<1%"
 
 
 def _draw(

@@ -45,6 +45,7 @@ _OF_FREE_RUN = {
 
 _MORE_TERMS = "a larger max_lag or max_degree, another input or a function may help"
 _JUDGE_FREE_RUN = "judge models by their free run (objective='abc')"
+_COVER_RANGE = "fit data whose inputs go as far as those it is to be run on"
 _TRY_ELSEWHERE = "hold data out (--validation 0.3), or report on a test file (--data test.csv)"
 
 
@@ -125,18 +126,21 @@ def _count_terms(posterior: Collection, all_chains: Collection) -> tuple[int, in
 def answer_trusted(parts: Sequence[Part], fitted: Dataset, objective: Objective) -> Answer:
     """Whether the free run can be trusted: on the last part, which counts, and on the others."""
     part = parts[-1]
+    beyond = list(_on_range(part, fitted))
+    on_runaways = (*((_COVER_RANGE,) if beyond else ()), *_on_runaways(objective))
     if part.scores.free_run.rmse is None:
-        reason = f"the free run on {part.words} diverges"
-        seen = shown = [Observation(NO, "it diverges", reason, _on_runaways(objective))]
+        reason = f"the free run on {part.words} runs away: it leaves the range that was fitted"
+        seen = [Observation(NO, "it runs away", reason, on_runaways)]
+        shown = [*seen, *beyond]
     else:
-        lost = _on_lost_draws(part, objective)
+        lost = _on_lost_draws(part, on_runaways)
         others = [
             _on_quality(part, objective),
             *_on_white_box(part),
-            *_on_other_parts(parts),
-            *_on_range(part, fitted),
+            *_on_other_parts(parts, objective),
+            *beyond,
             *_on_trial(part),
-            _on_bands(part, objective),
+            *_on_bands(part, objective),
         ]
         seen, shown = [lost, *others], [*others, lost]
     level = worst(observation.level for observation in seen)
@@ -151,21 +155,30 @@ def answer_trusted(parts: Sequence[Part], fitted: Dataset, objective: Objective)
 
 
 def _on_runaways(objective: Objective) -> tuple[str, ...]:
-    """What to do about free runs that diverge."""
+    """What to do about free runs that run away."""
     if objective.residual is Residual.ONE_STEP:
         return _JUDGE_FREE_RUN, "lower max_degree"
     return ("lower max_degree or max_lag",)
 
 
-def _on_lost_draws(part: Part, objective: Objective) -> Observation:
+def _on_misses(objective: Objective) -> tuple[str, ...]:
+    """What to do about free runs that stay and are far off."""
+    if objective.residual is Residual.ONE_STEP:
+        return _JUDGE_FREE_RUN, _MORE_TERMS
+    return (_MORE_TERMS,)
+
+
+def _on_lost_draws(part: Part, advice: tuple[str, ...]) -> Observation:
     lost, n_draws = part.scores.diverged, part.prediction.n_draws
     if not lost:
-        return Observation(YES, reason="no draw diverged")
-    reason = f"{percent(lost)} of {n_draws} draws diverged"
+        return Observation(YES, reason="no draw ran away")
+    reason = f"{percent(lost)} of {n_draws} draws ran away; mean and bands are of the others"
+    if part.scores.coverage is None:
+        reason = f"all {n_draws} draws ran away, so that there is neither mean nor band"
     if lost <= _MANY_LOST:
-        return Observation(WITH_CARE, "some draws diverge", reason)
-    cause = f"{'most' if lost > 0.5 else 'many'} draws diverge"
-    return Observation(NO, cause, reason, _on_runaways(objective))
+        return Observation(WITH_CARE, "some draws run away", reason, advice)
+    cause = f"{'most' if lost > 0.5 else 'many'} draws run away"
+    return Observation(NO, cause, reason, advice)
 
 
 def _on_quality(part: Part, objective: Objective) -> Observation:
@@ -177,8 +190,7 @@ def _on_quality(part: Part, objective: Objective) -> Observation:
     reason = f"its error is {share:.3g} % of the variance of {part.words} (fit index {fit:.1f} %)"
     if share <= _PART_MISSED:
         return Observation(YES, reason=reason)
-    is_one_step = objective.residual is Residual.ONE_STEP
-    advice = (_JUDGE_FREE_RUN, _MORE_TERMS) if is_one_step else (_MORE_TERMS,)
+    advice = _on_misses(objective)
     if share >= 100.0:
         return Observation(NO, "it is worse than the mean", reason, advice)
     if share > _HALF_MISSED:
@@ -192,7 +204,7 @@ def _on_white_box(part: Part) -> Iterator[Observation]:
         return
     share, alone = part.scores.free_run.nmse, part.white_box.free_run.nmse
     if part.white_box.free_run.rmse is None:
-        yield Observation(YES, reason="the fixed terms alone diverge there")
+        yield Observation(YES, reason="the fixed terms alone run away there")
     elif alone is not None and share is not None:
         reason = f"the fixed terms alone, by least squares, leave {alone:.3g} %"
         if share < alone:
@@ -202,19 +214,19 @@ def _on_white_box(part: Part) -> Iterator[Observation]:
             yield Observation(WITH_CARE, "the fixed terms alone do no worse", reason, advice)
 
 
-def _on_other_parts(parts: Sequence[Part]) -> Iterator[Observation]:
+def _on_other_parts(parts: Sequence[Part], objective: Objective) -> Iterator[Observation]:
     """Where the free run is much worse than on the part that counts."""
     last = parts[-1].scores.free_run.nmse
     for part in parts[:-1]:
         error, share, _ = part.scores.free_run
         if error is None:
-            how = "diverges"
+            how, advice = "runs away", _on_runaways(objective)
         elif share is None or last is None or share <= max(_WORSE * last, _PART_MISSED):
             continue
         else:
-            how = f"misses {share:.3g} % of the variance"
+            how, advice = f"misses {share:.3g} % of the variance", _on_misses(objective)
         reason = f"but on {part.words} it {how}: look at its picture there"
-        yield Observation(WITH_CARE, f"it fails on {part.words}", reason)
+        yield Observation(WITH_CARE, f"it fails on {part.words}", reason, advice)
 
 
 def _on_range(part: Part, fitted: Dataset) -> Iterator[Observation]:
@@ -235,16 +247,18 @@ def _on_trial(part: Part) -> Iterator[Observation]:
         yield Observation(PERHAPS, "it was not tried on other data", "", (_TRY_ELSEWHERE,))
 
 
-def _on_bands(part: Part, objective: Objective) -> Observation:
-    """Whether the 95 % band holds what it says."""
+def _on_bands(part: Part, objective: Objective) -> Iterator[Observation]:
+    """Whether the 95 % band holds what it says, where there is one."""
     coverage = part.scores.coverage
-    assert coverage is not None  # a posterior has bands
+    if coverage is None:  # every draw ran away
+        return
     reason = f"the 95 % band holds {percent(coverage)} of the measured samples"
     if part.n_scored < _ENOUGH_SAMPLES or _LOW <= coverage <= _HIGH:
-        return Observation(YES, reason=reason)
+        yield Observation(YES, reason=reason)
+        return
     side = "narrow" if coverage < _LOW else "wide"
     advice = (_widen(objective),) if coverage < _LOW else ()
-    return Observation(WITH_CARE, f"its bands are too {side}", f"{reason}: too {side}", advice)
+    yield Observation(WITH_CARE, f"its bands are too {side}", f"{reason}: too {side}", advice)
 
 
 def _widen(objective: Objective) -> str:

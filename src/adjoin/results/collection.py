@@ -80,8 +80,9 @@ class Collection(Sample):
         return self._fitted(structure, theta, noise_sd)
 
     def _fitted(self, structure: Structure, theta: Iterable[float], noise_sd: float) -> Model:
-        offsets, fitted_to = self.scaling.offsets, self.run.fitted_to
-        return Model(structure, tuple(theta), noise_sd, offsets, fitted_to=fitted_to)
+        offsets, limits = self.scaling.offsets, self.run.problem.limits
+        fitted_to = self.run.fitted_to
+        return Model(structure, tuple(theta), noise_sd, offsets, limits, fitted_to=fitted_to)
 
     def residuals(self) -> list[Float1D]:
         """Residuals of the MAP model on the fitted data, one series per record.

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError
 from adjoin.model import Model
 from adjoin.scores import rmse
+from adjoin.text import counted
 from adjoin.threads import n_workers
 
 BANDS = (0.025, 0.16, 0.5, 0.84, 0.975)
@@ -37,17 +38,26 @@ class Prediction:
     Parameters
     ----------
     mean, sd : (n,) array
-        Over the draws that have not diverged up to that sample.
+        Over the draws that stayed: a free run that was lost somewhere in a record (see
+        `Model.limits`) is left out of all of that record, and a prediction some steps ahead of the
+        samples where it was lost. NaN where no draw stayed.
     bands : mapping of float to (n,) array
         Quantiles over the same draws, placed so that a further draw is below the p-quantile with
         probability p: between the order statistics around :math:`p\,(m + 1)` of m draws.
     diverged : float
-        The share of draws that diverged somewhere. They are not left out silently: a share above
+        The share of draws that were lost somewhere. They are not left out silently: a share above
         zero means that the posterior holds models whose free run cannot be trusted.
     n_draws : int
         How many models were run.
     n_seed : tuple of int
         How many measured samples at the start of each record were copied through.
+    median : (n,) array
+        Over the same draws.
+    n_lost, n_stayed : tuple of int
+        For each record how many draws ran away in it, and of how many its mean is (of predictions
+        some steps ahead, which are lost one by one, the fewest of any sample).
+    first_lost : tuple of (int or None)
+        For each record the first sample at which a draw was lost.
     """
 
     mean: Any
@@ -56,21 +66,49 @@ class Prediction:
     diverged: float
     n_draws: int
     n_seed: tuple[int, ...]
+    median: Any
+    n_lost: tuple[int, ...]
+    n_stayed: tuple[int, ...]
+    first_lost: tuple[int | None, ...]
 
     @property
     def lone(self) -> Prediction:
         """The same with arrays instead of lists, where there is one record only."""
         bands = {quantile: series[0] for quantile, series in self.bands.items()}
-        return replace(self, mean=self.mean[0], sd=self.sd[0], bands=bands)
+        return replace(self, mean=self.mean[0], sd=self.sd[0], bands=bands, median=self.median[0])
 
     def __repr__(self) -> str:
         bands = ", ".join(f"{q:g}" for q in self.bands)
-        return f"Prediction({self.n_draws} draws, {self.diverged:.0%} diverged; bands {bands})"
+        return f"Prediction({self.in_words()}; bands {bands})"
+
+    def in_words(self, record: int | None = None) -> str:
+        """Of how many draws the mean is, of one record or of all, and what became of the others.
+
+        Such as ``mean of 93 of 100 draws; 7 ran away, the first at sample 412``.
+        """
+        shown = range(len(self.n_lost)) if record is None else range(record, record + 1)
+        draws = counted(self.n_draws, "draw")
+        lost = [(at, i) for i in shown if (at := self.first_lost[i]) is not None]
+        if not lost:
+            return f"mean of {draws}"
+        at, number = min(lost)
+        n_stayed = min(self.n_stayed[i] for i in shown)
+        where, n_lost = f"sample {at}", self.n_lost[number]
+        if len(shown) > 1:  # a draw may have run away in one record, and another in another
+            where, n_lost = f"{where} of record {number}", round(self.diverged * self.n_draws)
+        if not any(self.n_stayed[i] for i in shown):
+            return f"no mean: all {draws} ran away, the first at {where}"
+        if not n_stayed and len(shown) > 1:
+            empty = ", ".join(str(i) for i in shown if not self.n_stayed[i])
+            return f"no mean of record {empty}; {n_lost} of {draws} ran away, the first at {where}"
+        few = "" if n_stayed == self.n_draws - n_lost else "at least "
+        return f"mean of {few}{n_stayed} of {draws}; {n_lost} ran away, the first at {where}"
 
     def coverage(self, y: Any, low: float = 0.025, high: float = 0.975) -> float:
         """The share of measured samples between two bands, seeding samples left out.
 
-        A sample that every draw lost is not covered.
+        A sample that every draw lost is not covered; NaN where no draw stayed anywhere, so that
+        there is no band. To be read with `diverged`: it is the coverage of the draws that stayed.
         """
         if missing := [q for q in (low, high) if q not in self.bands]:
             known = ", ".join(f"{q:g}" for q in self.bands)
@@ -88,6 +126,8 @@ class Prediction:
         self, measured: Sequence[Float1D], low: float = 0.025, high: float = 0.975
     ) -> float:
         """As `coverage`, of arrays that are known to be good: one per record."""
+        if not any(self.n_stayed):
+            return math.nan
         inside = [
             ((lower <= y) & (y <= upper))[n:]
             for lower, y, upper, n in zip(
@@ -157,7 +197,7 @@ def run_records(
         return [series + error for series, error in zip(runs, noise, strict=True)]
 
     blocks = _run_all(models, run, [len(record) for record in inputs], seed, n_jobs)
-    return _summarise(blocks, seeds or [np.empty(0)] * len(inputs), quantiles)
+    return _summarise(blocks, seeds or [np.empty(0)] * len(inputs), quantiles, is_whole=True)
 
 
 def predict_records(
@@ -182,7 +222,8 @@ def predict_records(
         return model.predicted_response(inputs, outputs, steps_ahead, noise).series
 
     blocks = _run_all(models, run, [len(record) for record in inputs], seed, n_jobs)
-    return _summarise(blocks, [record[:n_seed] for record in outputs], quantiles)
+    given = [record[:n_seed] for record in outputs]
+    return _summarise(blocks, given, quantiles, is_whole=False)
 
 
 def _check(models: Sequence[Model], quantiles: Sequence[float], n_jobs: int | None) -> None:
@@ -238,39 +279,71 @@ def _summarise(
     blocks: list[Float2D],
     given: Sequence[Float1D],
     quantiles: Sequence[float],
+    is_whole: bool,
 ) -> Prediction:
-    """Mean, spread and bands over the draws; what was `given` is copied to the last bit."""
-    is_lost = np.array([np.isnan(block).any(axis=1) for block in blocks]).any(axis=0)
-    statistics = [_statistics(block, quantiles) for block in blocks]
+    """Mean, spread and bands over the draws; what was `given` is copied to the last bit.
+
+    A record is one run if it `is_whole`: then a draw that was lost anywhere is left out of all of
+    it. Else each sample is a run of its own.
+    """
+    losses = [_losses(block) for block in blocks]
+    statistics = [
+        _statistics(block, ~(loss.is_lost & is_whole), (0.5, *quantiles))
+        for block, loss in zip(blocks, losses, strict=True)
+    ]
     for rows, samples in zip(statistics, given, strict=True):
         rows[:, : len(samples)] = samples
         rows[1, : len(samples)] = 0.0
-
+    n_draws, n_lost = len(blocks[0]), tuple(int(loss.is_lost.sum()) for loss in losses)
+    most_lost = n_lost if is_whole else tuple(loss.n_at_once for loss in losses)
     return Prediction(
         [rows[0] for rows in statistics],
         [rows[1] for rows in statistics],
-        {q: [rows[i] for rows in statistics] for i, q in enumerate(quantiles, 2)},
-        float(is_lost.mean()),
-        len(blocks[0]),
+        {q: [rows[i] for rows in statistics] for i, q in enumerate(quantiles, 3)},
+        float(np.any([loss.is_lost for loss in losses], axis=0).mean()),
+        n_draws,
         tuple(map(len, given)),
+        median=[rows[2] for rows in statistics],
+        n_lost=n_lost,
+        n_stayed=tuple(n_draws - n for n in most_lost),
+        first_lost=tuple(loss.first for loss in losses),
     )
 
 
-def _statistics(block: Float2D, quantiles: Sequence[float]) -> Float2D:
-    """Rows: mean, spread and quantiles over the draws, those lost left out.
+class _Losses(NamedTuple):
+    """Which draws lost a sample of a record, how many lost the same, and the first sample lost."""
+
+    is_lost: np.ndarray
+    n_at_once: int
+    first: int | None
+
+
+def _losses(block: Float2D) -> _Losses:
+    is_nan = np.isnan(block)
+    n_lost = is_nan.sum(axis=0)
+    first = int((n_lost > 0).argmax()) if n_lost.any() else None
+    return _Losses(np.asarray(is_nan.any(axis=1)), int(n_lost.max(initial=0)), first)
+
+
+def _statistics(block: Float2D, is_kept: np.ndarray, quantiles: Sequence[float]) -> Float2D:
+    """Rows: mean, spread and quantiles over the draws that are kept, those lost left out.
 
     Some samples at a time, so that copies stay small beside the runs themselves.
     """
     n_draws, n_samples = block.shape
-    rows = np.empty((2 + len(quantiles), n_samples))
+    rows = np.full((2 + len(quantiles), n_samples), np.nan)
+    if not is_kept.any():
+        return rows
+    chosen: Any = slice(None) if is_kept.all() else is_kept
     width = max(1, _AT_A_TIME // n_draws)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a sample lost by every draw is NaN
         for begin in range(0, n_samples, width):
             part = slice(begin, begin + width)
-            rows[0, part] = np.nanmean(block[:, part], axis=0)
-            rows[1, part] = np.nanstd(block[:, part], axis=0)
-            rows[2:, part] = _quantiles(block[:, part], quantiles)
+            runs = block[chosen, part]
+            rows[0, part] = np.nanmean(runs, axis=0)
+            rows[1, part] = np.nanstd(runs, axis=0)
+            rows[2:, part] = _quantiles(runs, quantiles)
     return rows
 
 
@@ -323,7 +396,7 @@ def free_run_error(
 ) -> float:
     """RMSE of a model's free run, its first `n_seed` samples measured and not scored.
 
-    Infinite where it diverges.
+    Infinite where it is lost.
     """
     require_more(outputs, n_seed, "score")
     seeds = [record[:n_seed] for record in outputs]
@@ -331,7 +404,7 @@ def free_run_error(
 
 
 def run_error(measured: Sequence[Float1D], run: Sequence[Float1D], n_seed: int) -> float:
-    """RMSE of a free run after the first `n_seed` samples of each record; infinite if diverged."""
+    """RMSE of a free run after the first `n_seed` samples of each record; infinite if lost."""
     error = rmse([y[n_seed:] for y in measured], [series[n_seed:] for series in run])
     return error if math.isfinite(error) else math.inf
 

@@ -91,4 +91,4 @@ class Run:
     def white_box(self) -> Model | None:
         """The fixed terms alone, by least squares, to compare with; None where there are none."""
         fixed = self.problem.alphabet.fixed
-        return self.problem.rows.white_box(fixed) if len(fixed) else None
+        return self.problem.white_box(fixed) if len(fixed) else None

@@ -38,7 +38,7 @@ _IN_WORDS = {
 
 
 class Errors(NamedTuple):
-    """Scores of one series; None where there is none: it diverged, or the output is constant."""
+    """Scores of one series; None where there is none: it was lost, or the output is constant."""
 
     rmse: float | None
     nmse: float | None
@@ -66,9 +66,10 @@ class Scores:
     free_run, one_step : Errors
         Of its free run, and of its predictions one step ahead.
     diverged : float
-        The share of posterior draws whose free run diverged; of a lone model 1 or 0.
+        The share of posterior draws whose free run ran away; of a lone model 1 or 0.
     coverage : float or None
-        The share of measured samples in the 95 % band; a lone model has none.
+        The share of measured samples in the 95 % band, that of the draws that stayed; None where
+        none did, and of a lone model.
     """
 
     free_run: Errors
@@ -208,7 +209,7 @@ class Part:
             self._errors(self.model_run),
             self._errors(self.posterior.one_step(self.data)),
             self.prediction.diverged,
-            self.prediction.coverage_of(self.data.outputs),
+            _finite(self.prediction.coverage_of(self.data.outputs)),
         )
 
     @cached_property
@@ -225,16 +226,32 @@ class Part:
         whose = pooled if is_pooled else f"chain {self.posterior.chain_numbers[0]}, selected"
         rows = [
             Comparison(whose, "MAP", self.scores.free_run),
-            Comparison(whose, "FWD mean", self._errors(self.prediction.mean)),
+            *self._forward(whose, self.prediction),
         ]
         if not is_pooled:
             run = self.all_chains.free_run(self.data)
             rows.append(Comparison(pooled, "MAP", self._errors(run)))
-            mean = self._errors(self.pooled_prediction.mean)
-            rows.append(Comparison(pooled, "FWD mean", mean))
+            rows += self._forward(pooled, self.pooled_prediction)
         if self.white_box is not None:
             rows.append(Comparison("fixed terms alone", "white box", self.white_box.free_run))
         return tuple(rows)
+
+    def _forward(self, whose: str, prediction: Prediction) -> list[Comparison]:
+        return [
+            Comparison(whose, "FWD mean", self._errors(prediction.mean)),
+            Comparison(whose, "FWD median", self._errors(prediction.median)),
+        ]
+
+    @property
+    def runaways(self) -> dict[str, Any]:
+        """How many of the draws ran away, by record, as plain values and in words."""
+        found = self.prediction
+        return {
+            "n_draws": found.n_draws,
+            "n_stayed": list(found.n_stayed),
+            "first_lost": list(found.first_lost),
+            "words": found.in_words(),
+        }
 
     def _errors(self, series: Sequence[Float1D]) -> Errors:
         return errors_of(self.data.outputs, series, self.n_seed)

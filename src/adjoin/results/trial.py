@@ -6,6 +6,7 @@ series and their scores. Without a measured output runs start at rest, and nothi
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -107,7 +108,7 @@ class Trial:
 
     @property
     def is_diverged(self) -> bool:
-        """Whether the model's series is lost somewhere."""
+        """Whether the model's series is lost somewhere: it ran away."""
         return bool(np.isnan(self.series[0]).any())
 
     @cached_property
@@ -136,17 +137,19 @@ class Trial:
         """Of the 95 % band of `prediction`."""
         if self.prediction is None or self._measured is None:
             return None
-        return self.prediction.coverage_of(self._measured.outputs)
+        coverage = self.prediction.coverage_of(self._measured.outputs)
+        return None if math.isnan(coverage) else coverage
 
     @property
     def columns(self) -> dict[str, Any]:
-        """All series by name: `sample`, `measured`, `model`, `mean`, `sd`, and the bands."""
+        """All series by name: `sample`, `measured`, `model`, `mean`, `median`, `sd`, the bands."""
         columns: dict[str, Any] = {"sample": range(len(self.inputs))}
         if self.output is not None:
             columns["measured"] = self.output
         columns["model"] = self.series[0]
         if self.prediction is not None:
-            columns |= {"mean": self.prediction.mean[0], "sd": self.prediction.sd[0]}
-            bands = self.prediction.bands.items()
+            found = self.prediction
+            columns |= {"mean": found.mean[0], "median": found.median[0], "sd": found.sd[0]}
+            bands = found.bands.items()
             columns |= {f"q{100 * quantile:g}": band[0] for quantile, band in bands}
         return columns

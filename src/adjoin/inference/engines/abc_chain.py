@@ -207,6 +207,9 @@ class AbcChain:
             write_terms(state, engine.encoding, terms[: engine.capacity])
             state.theta[: engine.target.n_pinned] = engine.regression.pinned_theta
         nothing = engine.regression.output_norm**2, np.zeros_like(engine.regression.output)
+        lower, upper = engine.problem.bounds
+        if not lower <= 0.0 <= upper:  # at rest it is farther away than a run that is lost
+            nothing = math.inf, nothing[1]
         self.hottest = self._judged(*nothing)[1]
         start = self._run_of_pinned() if engine.target.n_pinned else nothing
         tolerances = ladder.tolerances
@@ -222,11 +225,13 @@ class AbcChain:
         is_enough = wanted is not None and self.floor <= wanted and math.isfinite(self.floor)
         if not (self.floor < self.hottest or is_enough):
             n_proposals = ladder.rungs.counters.saved[PROPOSALS]
+            lower, upper = engine.problem.bounds
+            level = "" if lower <= 0.0 <= upper else "let the output be centred (center=True); "
             raise AdjoinError(
                 f"none of {n_proposals:,} models came nearer to the measured output"
-                " than no model at all: every free run diverged or went astray. Check that input"
-                " and output belong together and are in order; let signals be scaled (scale=True);"
-                " lower max_degree; or start with objective='prediction'"
+                " than no model at all: every free run ran away or went astray. Check that input"
+                f" and output belong together and are in order; {level}let signals be scaled"
+                " (scale=True); lower max_degree; or start with objective='prediction'"
             )
         if not math.isfinite(self.hottest):  # no model at all has no distance
             self.hottest = _DECADES * self.floor
@@ -247,7 +252,7 @@ class AbcChain:
         seeds = [record.output[:n_seed] for record in problem.data.records]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DivergenceWarning)  # an infinite error says it
-            found = problem.rows.white_box(problem.pinned).simulate(inputs, seeds)
+            found = problem.white_box(problem.pinned).simulate(inputs, seeds)
         series = (np.concatenate(found) - scaling.offset[-1]) / scaling.scale[-1]
         if not np.isfinite(series).all():
             return math.inf, series
@@ -334,8 +339,9 @@ class AbcChain:
             place = known[c]
             if c == 0 and champion is not None and champion[0] <= tolerance:
                 place = champion
-            elif place[0] > tolerance:
-                place = max((p for p in known if p[0] <= tolerance), key=lambda p: p[0])
+            elif not place[0] <= tolerance or place[0] == math.inf:
+                near = (p for p in known if p[0] <= tolerance and p[0] < math.inf)
+                place = max(near, key=lambda p: p[0])
             state = as_rung(ladder.rungs.state, c)
             tolerances.distance[c], ladder.rungs.error[c] = place[0], place[1]
             for name in ("atom", "degree", "key", "theta", "n_terms"):

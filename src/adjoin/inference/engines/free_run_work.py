@@ -122,6 +122,8 @@ def make_free_run(problem: Problem) -> FreeRun:
             first=problem.rows.table.first.copy(),
             stop=problem.rows.table.start[1:].copy(),
             diverged=np.full(problem.data.n_records, -1, dtype=np.int64),
+            lower=problem.bounds[0],
+            upper=problem.bounds[1],
         ),
         gain=np.zeros((capacity + 1, BLOCK)),
         max_lag=max((atom.lag for atom in outputs), default=0),

@@ -6,7 +6,7 @@ table, and gives traces.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -73,7 +73,7 @@ class PredictionEngine:
 
     name: ClassVar[str] = PREDICTION.name
     options: ClassVar[Mapping[str, str]] = {"likelihood_power": "power"}
-    kernel = staticmethod(run_prediction)
+    kernel: ClassVar[Callable[..., Any]] = staticmethod(run_prediction)
     objective = PREDICTION
     own_settings = NoSettings()
 
