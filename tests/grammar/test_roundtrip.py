@@ -77,7 +77,7 @@ def test_what_a_grammar_cannot_derive_is_refused_with_the_reason(structure, reas
 
 
 def test_a_constant_needs_its_tree() -> None:
-    with pytest.raises(AdjoinError, match="does not derive a constant: .* use constant=True"):
+    with pytest.raises(AdjoinError, match=r"does not derive a constant: .* use constant=True"):
         Grammar.narx(constant=False).derive("1 + u(k)")
     assert Grammar.narx().derive("1 + u(k)").sentence == "θ + θ × u + ε"
 

@@ -316,7 +316,9 @@ def _clash_table(encoding: Encoding) -> Int2D:
 def _reduced_chance(encoding: Encoding, weight: Float1D) -> Float1D:
     r"""The chance that d atoms drawn independently have no clash, for d = 0 … max_degree.
 
-    .. math:: d!\, [z^d]\; e^{z \sum_{free} w(a)} \prod_g \sum_{t} \prod_{a ∈ t} \frac{(w(a) z)^{c_a}}{c_a!}
+    .. math::
+        d!\, [z^d]\; e^{z \sum_{free} w(a)}
+        \prod_g \sum_{t} \prod_{a ∈ t} \frac{(w(a) z)^{c_a}}{c_a!}
 
     with t the products without a clash of the atoms of a moment g: exponential generating
     functions multiply where draws may come in any order.

@@ -142,11 +142,11 @@ class PriorTable(NamedTuple):
     ``power_weight`` : λ_m.
     ``expected_terms``, ``terms_shape`` : λ_t; if the second is not 0, λ_t has a Gamma prior of that
     shape and of mean ``expected_terms``, and is integrated out.
-    ``constant_odds`` : prior odds of the constant. ``constant_share`` : how many of the additions of
-    a term propose it; 0 where there is none to add.
-    ``clash`` : (n_atoms, n) up to n atoms that an atom never stands beside, then -1; terms with such
-    a pair are spelled otherwise and have p(t) = 0. ``product`` and ``power`` are divided by the mass
-    of all others, so that these sum to 1.
+    ``constant_odds`` : prior odds of the constant. ``constant_share`` : how many of the additions
+    of a term propose it; 0 where there is none to add.
+    ``clash`` : (n_atoms, n) up to n atoms that an atom never stands beside, then -1; terms with
+    such a pair are spelled otherwise and have p(t) = 0. ``product`` and ``power`` are divided by
+    the mass of all others, so that these sum to 1.
     """
 
     weight: Float1D
