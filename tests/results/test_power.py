@@ -15,7 +15,7 @@ from adjoin.results.power import dependence, estimate_power
 Z = 4.0  # one-sided; false alarm 3e-5 a comparison
 FIR = Grammar.fir(max_lag=2)
 EVEN = Grammar.volterra(max_lag=1, max_degree=2)
-RUNS = 150
+RUNS = 100
 
 
 def filtered(b: list[float], a: list[float], n: int, rng: np.random.Generator) -> np.ndarray:
@@ -50,7 +50,7 @@ NOISE = {
 def test_no_interval_is_too_narrow(noise: str, slow: float, terms: str, grammar: Grammar) -> None:
     """Every coefficient's 95 % interval holds the truth at least as often, whatever the noise.
 
-    The width is that of the posterior, (σ²/w)·(ΦᵀΦ)⁻¹; over 150 records of 400 samples.
+    The width is that of the posterior, (σ²/w)·(ΦᵀΦ)⁻¹; over 100 records of 400 samples.
     """
     n, n_covered = 400, np.zeros(3)
     for seed in range(RUNS):

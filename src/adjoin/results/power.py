@@ -33,7 +33,7 @@ ENOUGH_SAMPLES = 50
 """Below, correlations say nothing."""
 _MOSTLY = 2.0  # times the variance: what the inputs explain then outweighs the noise
 _PER_COLUMN = 10  # samples, below which a regression explains by chance
-_WORTH_SAYING = 1.2  # times the variance: a tenth of an interval's width
+_NOTHING = 1.1  # times the variance: below, a twentieth of an interval's width
 REMEDY = (
     "draw more samples, allow a larger max_lag or max_degree, or set likelihood_power to a number"
 )
@@ -185,7 +185,7 @@ def estimate_power(found: Dependence, n_samples: int) -> PowerEstimate:
         )
         return PowerEstimate(1.0, note, is_refused=True)
     coloured = f"the residuals of {run} are autocorrelated ({found.own})"
-    if power == 1.0:
+    if found.time <= _NOTHING:
         return PowerEstimate(1.0, f"{coloured}, but {no_narrower(found)}")
     whose = f", for the coefficient of {found.term}" if found.term else ""
     note = f"{coloured}: {found.time:.3g} samples are worth one independent one{whose}"
@@ -205,7 +205,7 @@ def no_narrower(found: Dependence) -> str:
 def on_intervals(found: Dependence, power: float, is_estimated: bool) -> tuple[str, str]:
     """What coloured noise does to the intervals of a run with this power, and what to do."""
     excess = found.time * power
-    if excess <= _WORTH_SAYING:
+    if excess <= _NOTHING:
         if power == 1.0:
             return no_narrower(found), ""
         return f"the likelihood counts to the power {power:.3g}, which allows for it", ""
