@@ -10,7 +10,6 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -21,7 +20,6 @@ from adjoin.errors import AdjoinError
 from adjoin.grammar import Grammar, Structure
 from adjoin.grammar.parser import read_equation
 from adjoin.inference.arguments import check_arguments, check_held_out
-from adjoin.inference.autocorrelation import integrated_time
 from adjoin.inference.centring import MARGIN, N_CHAINS, N_SAMPLES, best_posterior
 from adjoin.inference.engine import Engine
 from adjoin.inference.engines import find_engine
@@ -37,13 +35,14 @@ from adjoin.inference.settings import RESIDUAL, RUNAWAY, RunSettings
 from adjoin.inference.traces import ChainTrace
 from adjoin.model import Model
 from adjoin.posterior import Posterior
+from adjoin.results.pilot import run_pilot
+from adjoin.results.power import REMEDY, PowerEstimate
 from adjoin.results.prediction import measured_pair, run_against
 from adjoin.results.run import Run
 from adjoin.scores import fit_index
 from adjoin.threads import n_workers
 
 _MEGABYTE = 2**20
-_PILOT_SAMPLES = 3000  # enough for a model to explain what it can
 _NOT_THE_RESULT = (
     "n_jobs",
     "progress",
@@ -101,7 +100,8 @@ class Identifier(Estimator):
     likelihood_power : float or "auto"
         w: the likelihood counts to this power. 1: residuals are taken as independent. Residuals of
         a real rig are not, and then 1 is too sure of itself; ``"auto"`` estimates w from the
-        autocorrelation of the residuals of a short first run. 0 samples the prior.
+        autocorrelation of the residuals of a short first run, or says why it does not. 0 samples
+        the prior.
     rule : {"default", "paper"}
         With ``objective="abc"``: where the tolerance ends up, and how coefficients are proposed.
         ``"default"`` knows about noise and is guided by free-run fits; ``"paper"`` is as printed.
@@ -234,9 +234,10 @@ class Identifier(Estimator):
         with compiling(engine.kernel, self.progress):
             compile_s = warm_up(engine)
         seed = np.random.SeedSequence(self.seed)
+        estimate = None
         if self.likelihood_power == "auto":
-            power = self._estimate_power(engine, grammar, seed)
-            engine = self._engine(engine_class, problem, prior, likelihood_power=power)
+            estimate = self._estimate_power(engine, grammar, seed)
+            engine = self._engine(engine_class, problem, prior, likelihood_power=estimate.power)
         with watching(self.progress, self.chains, self.samples) as observer:
             sampled = run_chains(engine, self.chains, self.samples, seed, self.n_jobs, observer)
         traces = self._kept(sampled, engine_class)
@@ -250,7 +251,7 @@ class Identifier(Estimator):
             "sampling_s": sampled.seconds,
             "total_s": time.perf_counter() - begin,
         }
-        settings = replace(self._settings(engine, grammar), center_gain=center_gain)
+        settings = replace(self._settings(engine, grammar, estimate), center_gain=center_gain)
         run = Run(grammar, problem, settings, timing, held_out)
         self.posterior_ = Posterior(tuple(traces.values()), run, tuple(traces))
         self.model_ = self.posterior_.map_model
@@ -377,26 +378,27 @@ class Identifier(Estimator):
 
     def _estimate_power(
         self, engine: Engine, grammar: Grammar, seed: np.random.SeedSequence
-    ) -> float:
-        """The power w = 1/τ, from the residuals of the best structure of a short first run."""
+    ) -> PowerEstimate:
+        """The power, from the residuals of a short first run."""
         own_seed = np.random.SeedSequence(seed.entropy, spawn_key=(_PILOT_KEY,))
-        n_samples = min(_PILOT_SAMPLES, self.samples)
-        pilot = replace(engine, thin=1)  # type: ignore[type-var]
+        settings = RunSettings(
+            engine.objective,
+            initial_mode=self.initial_mode,
+            prior=engine.prior,
+            runaway=engine.problem.runaway,
+        )
         # A caller's own observer is for the run that counts.
         progress = None if callable(self.progress) else self.progress
-        with watching(progress, self.chains, n_samples, "first run") as observer:
-            sampled = run_chains(pilot, self.chains, n_samples, own_seed, self.n_jobs, observer)
-        if not sampled.is_complete:
-            raise KeyboardInterrupt  # who stops the first run does not want the second
-        settings = RunSettings(
-            engine.objective, initial_mode=self.initial_mode, runaway=engine.problem.runaway
+        found = run_pilot(
+            engine, grammar, settings, own_seed, self.chains, self.samples, self.n_jobs, progress
         )
-        run = Run(grammar, engine.problem, settings)
-        chains = [Posterior((trace,), run) for trace in sampled.traces.values()]
-        # Chains end at different models, whose residuals differ in what they leave unexplained.
-        return 1.0 / float(np.mean([integrated_time(chain.residuals()) for chain in chains]))
+        if found.is_refused:
+            warnings.warn(f"likelihood_power='auto': {found.note}; {REMEDY}", stacklevel=3)
+        return found
 
-    def _settings(self, engine: Engine, grammar: Grammar) -> RunSettings:
+    def _settings(
+        self, engine: Engine, grammar: Grammar, estimate: PowerEstimate | None
+    ) -> RunSettings:
         """How the posterior was made."""
         fixed, choices = grammar.alphabet.fixed, grammar.alphabet.choices
         return RunSettings(
@@ -419,7 +421,9 @@ class Identifier(Estimator):
             center=bool(np.any(self.scaling_.offset != 0.0)),
             scale=bool(np.any(self.scaling_.scale != 1.0)),
             likelihood_power=float(engine.power),
-            is_power_estimated=self.likelihood_power == "auto",
+            is_power_estimated=estimate is not None,
+            is_power_refused=estimate is not None and estimate.is_refused,
+            power_note=estimate.note if estimate is not None else "",
             is_complete=self.is_complete_,
             call=self._call(engine),
             runaway=engine.problem.runaway,

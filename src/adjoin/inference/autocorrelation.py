@@ -1,6 +1,6 @@
 """How many independent samples an autocorrelated series is worth.
 
-Receives residuals; gives the power that the likelihood deserves.
+Receives series record by record; ``results/power`` makes the power of the likelihood of it.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from adjoin.arrays import Float1D
 _WINDOW = 5.0  # Sokal's rule: the sum stops where the lag exceeds so many integrated times
 
 
-def autocorrelation(records: Sequence[Float1D]) -> Float1D:
+def autocorrelation(records: Sequence[Float1D], is_centred: bool = True) -> Float1D:
     r"""Autocorrelation from lag 0 on, records pooled and never reaching across each other.
 
     .. math:: ρ_k = \sum_r \sum_i x_{r,i}\, x_{r,i+k} \Big/ \sum_r \sum_i x_{r,i}^2
 
-    about the common mean; up to the length of the longest record.
+    about the common mean, or about zero; up to the length of the longest record.
     """
     joined = np.concatenate(records)
-    mean = joined.mean()
+    mean = joined.mean() if is_centred else 0.0
     total: Float1D = np.zeros(max(map(len, records)))
     for record in records:
         n = 1 << (2 * len(record)).bit_length()  # padded, so that it does not wrap around
         spectrum = np.fft.rfft(record - mean, n)
         total[: len(record)] += np.fft.irfft(np.abs(spectrum) ** 2, n)[: len(record)]
-    if np.ptp(joined) == 0.0:  # a constant, though its mean may round off it
+    if is_centred and np.ptp(joined) == 0.0:  # a constant, though its mean may round off it
         total[:] = 0.0
     if not total[0] > 0.0:
         total[0] = 1.0  # nothing to correlate
@@ -38,6 +38,11 @@ def autocorrelation(records: Sequence[Float1D]) -> Float1D:
 
 
 def integrated_time(records: Sequence[Float1D]) -> float:
+    """The integrated autocorrelation time of a series, at least 1; see `sum_of_correlations`."""
+    return sum_of_correlations(autocorrelation(records), sum(map(len, records)))
+
+
+def sum_of_correlations(correlation: Float1D, n_samples: int) -> float:
     r"""The integrated autocorrelation time :math:`τ = 1 + 2 \sum_{k=1}^{M} ρ_k`, at least 1.
 
     A mean over n samples of the series is as uncertain as one over n/τ independent ones. M is the
@@ -45,8 +50,7 @@ def integrated_time(records: Sequence[Float1D]) -> float:
     stops at once, whatever slow drift follows; so the sum over :math:`\sqrt n` lags is taken
     instead if it is larger by three of its standard errors :math:`τ \sqrt{4M/n}`.
     """
-    n_samples = sum(map(len, records))
-    time = 2.0 * np.cumsum(autocorrelation(records)) - 1.0
+    time = 2.0 * np.cumsum(correlation) - 1.0
     inside = np.arange(len(time)) >= _WINDOW * time
     found = max(1.0, float(time[np.argmax(inside)] if inside.any() else time[-1]))
     far = min(math.isqrt(n_samples), len(time) - 1)

@@ -48,9 +48,9 @@ class RunSettings(Mapping[str, Any]):
     """All settings of a run.
 
     Most fields are arguments of `Identifier` by the same name, as they came out: `likelihood_power`
-    is a number even where it was estimated, and `center` says whether anything was; `center_gain`
-    is by how many nats the best posterior of deviations was above that of raw signals, where that
-    decided. `grammar` is
+    is a number even where it was estimated (`power_note` says how, and `is_power_refused` whether
+    it could not be), and `center` says whether anything was; `center_gain` is by how many nats the
+    best posterior of deviations was above that of raw signals, where that decided. `grammar` is
     the grammar's name, `call` the arguments that make the run again, as text; `data` and
     `validation` are what the command line was given. `own_settings` is what the engine alone has.
     """
@@ -76,6 +76,8 @@ class RunSettings(Mapping[str, Any]):
     center_gain: float | None = None
     likelihood_power: float = 1.0
     is_power_estimated: bool = False
+    is_power_refused: bool = False
+    power_note: str = ""
     is_complete: bool = True
     call: str = ""
     data: tuple[str, ...] = ()
@@ -175,10 +177,12 @@ def _or_none(check: Callable[[object], bool]) -> Callable[[object], bool]:
 
 
 _KINDS: dict[str, Callable[[object], bool]] = {
-    **dict.fromkeys(("output", "grammar", "call"), _is_text),
+    **dict.fromkeys(("output", "grammar", "call", "power_note"), _is_text),
     **dict.fromkeys(("max_lag", "max_degree", "samples", "thin", "chains"), _is_whole),
     **dict.fromkeys(("inputs", "functions", "data"), _are_texts),
-    **dict.fromkeys(("center", "scale", "is_power_estimated", "is_complete"), _is_flag),
+    **dict.fromkeys(
+        ("center", "scale", "is_power_estimated", "is_power_refused", "is_complete"), _is_flag
+    ),
     **dict.fromkeys(("burn_in", "likelihood_power"), is_real),
     "moves": lambda value: isinstance(value, dict),
     "initial": _or_none(_is_text),

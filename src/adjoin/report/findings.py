@@ -272,9 +272,10 @@ def _say_chains(assessment: Assessment[Any]) -> list[str]:
     lines = [_shaded("chains", verdict["level"], verdict["summary"])]
     lines += [f"           · {escape(reason)}" for reason in verdict["reasons"]]
     lines.append(f"           · structure moves accepted {acceptance}")
-    if assessment.posterior.settings.is_power_estimated or power != 1.0:
-        why = "residuals look independent" if power == 1.0 else "autocorrelated samples count less"
-        lines.append(f"[bold]likelihood[/bold] to the power {power:.3g} ({why})")
+    settings = assessment.posterior.settings
+    if settings.is_power_estimated or power != 1.0:
+        why = settings.power_note or "autocorrelated samples count less"
+        lines.append(f"[bold]likelihood[/bold] to the power {power:.3g} ({escape(why)})")
     return lines
 
 

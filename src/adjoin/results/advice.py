@@ -2,17 +2,19 @@
 
 A verdict about chains is not one about the model: chains that agree can agree on an equation whose
 free run is useless. So the free run speaks first and decides; chains that disagree can only take
-away from what it says. Receives the answers of an `Assessment`; pages, terminals and JSON show it.
+away from what it says, and so do objections: data or draws that cannot say much. Receives the
+answers of an `Assessment`; pages, terminals and JSON show it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adjoin.levels import CAUTION, GOOD, POOR
+from adjoin.levels import CAUTION, GOOD, POOR, worst
 from adjoin.results.answers import Answer
+from adjoin.results.objections import Objection
 
 _OF_CHAINS = {
     GOOD: "the chains agree",
@@ -51,7 +53,11 @@ class Verdict:
 
 
 def make_verdict(
-    trusted: Answer, exhausted: Answer, chains: Mapping[str, Any], n_chains: int
+    trusted: Answer,
+    exhausted: Answer,
+    chains: Mapping[str, Any],
+    n_chains: int,
+    objections: Sequence[Objection] = (),
 ) -> Verdict:
     """Put together what the free run, the residuals and the chains say.
 
@@ -63,15 +69,19 @@ def make_verdict(
         The verdict about the chains, of `diagnose`.
     n_chains : int
         How many there are.
+    objections : sequence of Objection
+        What speaks against it whatever the free run says, the worst first.
     """
-    level = CAUTION if trusted.level == GOOD != chains["level"] else trusted.level
+    of_run = CAUTION if trusted.level == GOOD != chains["level"] else trusted.level
+    level = worst([of_run, *(objection.level for objection in objections)])
     on_chains = "there is one chain only" if n_chains == 1 else _OF_CHAINS[chains["level"]]
     left = exhausted.reasons[:1] if exhausted.level != GOOD else ()
-    steps = [*trusted.advice, *exhausted.advice, *chains["advice"]]
+    steps = [*(o.advice for o in objections), *trusted.advice, *exhausted.advice, *chains["advice"]]
+    first = [objection.short for objection in objections if objection.level == POOR]
     return Verdict(
         level,
-        f"{trusted.sentence}; {on_chains}",
-        (*trusted.reasons, *left),
+        "; ".join([*first, trusted.sentence, on_chains]),
+        (*(objection.reason for objection in objections), *trusted.reasons, *left),
         tuple(chains["reasons"]),
         tuple(dict.fromkeys(steps)),
     )

@@ -17,7 +17,8 @@ from adjoin.data.dataset import Dataset
 from adjoin.inference.objective import Objective, Residual
 from adjoin.levels import CAUTION, GOOD, POOR, worst
 from adjoin.results.collection import Collection
-from adjoin.results.residual_tests import ResidualTest
+from adjoin.results.power import ENOUGH_SAMPLES, Dependence, on_intervals
+from adjoin.results.residual_tests import SLIGHT, ResidualTest
 from adjoin.results.scoring import Part
 from adjoin.text import counted, percent
 
@@ -27,8 +28,6 @@ _LOW, _HIGH = 0.90, 0.99  # coverage of a 95 % band between which it means what 
 _HALF_MISSED, _PART_MISSED = 50.0, 10.0  # percent of the variance
 _WORSE = 4.0  # times the error: a part on which the run fails though it does well elsewhere
 _EXTRAPOLATION = 1.1  # times the range that was fitted
-_ENOUGH_SAMPLES = 50  # below, neither coverage nor correlations say anything
-_SLIGHT = 0.1  # a correlation that explains less than 1 % of a variance
 _MANY_LOST = 0.05  # share of draws: beyond, the mean and the bands are those of a selection
 
 YES, PERHAPS, WITH_CARE, NO = "Yes", "Perhaps", "With care", "No"
@@ -123,8 +122,13 @@ def _count_terms(posterior: Collection, all_chains: Collection) -> tuple[int, in
     return n_certain, len(kept) - n_certain
 
 
-def answer_trusted(parts: Sequence[Part], fitted: Dataset, objective: Objective) -> Answer:
-    """Whether the free run can be trusted: on the last part, which counts, and on the others."""
+def answer_trusted(
+    parts: Sequence[Part], fitted: Dataset, objective: Objective, is_estimated: bool = False
+) -> Answer:
+    """Whether the free run can be trusted: on the last part, which counts, and on the others.
+
+    `is_estimated` is whether the power of the likelihood was: then nobody is told to do so.
+    """
     part = parts[-1]
     beyond = list(_on_range(part, fitted))
     on_runaways = (*((_COVER_RANGE,) if beyond else ()), *_on_runaways(objective))
@@ -140,7 +144,7 @@ def answer_trusted(parts: Sequence[Part], fitted: Dataset, objective: Objective)
             *_on_other_parts(parts, objective),
             *beyond,
             *_on_trial(part),
-            *_on_bands(part, objective),
+            *_on_bands(part, objective, is_estimated),
         ]
         seen, shown = [lost, *others], [*others, lost]
     level = worst(observation.level for observation in seen)
@@ -247,35 +251,51 @@ def _on_trial(part: Part) -> Iterator[Observation]:
         yield Observation(PERHAPS, "it was not tried on other data", "", (_TRY_ELSEWHERE,))
 
 
-def _on_bands(part: Part, objective: Objective) -> Iterator[Observation]:
+def _on_bands(part: Part, objective: Objective, is_estimated: bool) -> Iterator[Observation]:
     """Whether the 95 % band holds what it says, where there is one."""
     coverage = part.scores.coverage
     if coverage is None:  # every draw ran away
         return
     reason = f"the 95 % band holds {percent(coverage)} of the measured samples"
-    if part.n_scored < _ENOUGH_SAMPLES or _LOW <= coverage <= _HIGH:
+    if part.n_scored < ENOUGH_SAMPLES or _LOW <= coverage <= _HIGH:
         yield Observation(YES, reason=reason)
         return
     side = "narrow" if coverage < _LOW else "wide"
-    advice = (_widen(objective),) if coverage < _LOW else ()
+    advice = (_widen(objective, is_estimated),) if coverage < _LOW else ()
     yield Observation(WITH_CARE, f"its bands are too {side}", f"{reason}: too {side}", advice)
 
 
-def _widen(objective: Objective) -> str:
-    return f"widen intervals and bands by {_widening(objective)}"
+def _widen(objective: Objective, is_estimated: bool = False) -> str:
+    return f"widen intervals and bands by {_widening(objective, is_estimated)}"
 
 
-def _widening(objective: Objective) -> str:
+def _widening(objective: Objective, is_estimated: bool = False) -> str:
     if objective.has_likelihood:
-        return "likelihood_power='auto'"
+        return "a smaller likelihood_power" if is_estimated else "likelihood_power='auto'"
     return "a larger ladder={'tolerance': …}"
 
 
-def answer_exhausted(tests: Sequence[ResidualTest], objective: Objective) -> Answer:
-    """Whether something is left in the residuals."""
+def answer_exhausted(
+    tests: Sequence[ResidualTest],
+    objective: Objective,
+    found: Dependence | None = None,
+    power: float = 1.0,
+    is_estimated: bool = False,
+) -> Answer:
+    """Whether something is left in the residuals.
+
+    Parameters
+    ----------
+    tests : sequence of ResidualTest
+    objective : Objective
+    found : Dependence, optional
+        What the residuals' autocorrelation does to the coefficients, where there is a likelihood.
+    power, is_estimated : float, bool
+        The power of the likelihood, and whether it was estimated.
+    """
     failed = [test for test in tests if not test.is_passed]
     n_samples = tests[0].n_samples
-    if not failed and n_samples < _ENOUGH_SAMPLES:
+    if not failed and n_samples < ENOUGH_SAMPLES:
         few = f"{n_samples} fitted samples are too few for correlation tests to see anything"
         return Answer(CAUTION, f"{CANNOT_BE_TOLD}: too few samples", (few,))
     if not failed:
@@ -288,21 +308,25 @@ def answer_exhausted(tests: Sequence[ResidualTest], objective: Objective) -> Ans
         f"{len(failed)} of {len(tests)} correlation tests fail; the largest correlation is"
         f" {largest.correlation[at]:+.2f}, of {largest.name} at lag {largest.lag[at]}"
     )
-    short = "Slightly" if size[at] < _SLIGHT else "Yes"
+    short = "Slightly" if size[at] < SLIGHT else "Yes"
     if all(test.is_of_own_past for test in failed):
-        reasons = reason, _on_coloured_noise(objective)
-        return Answer(CAUTION, short, reasons, (_widen(objective),))
+        consequence = f"intervals are then too narrow, and {_widening(objective)} widens them"
+        advice = _widen(objective)
+        if found is not None:
+            consequence, advice = on_intervals(found, power, is_estimated)
+        reasons = reason, f"{_on_coloured_noise(objective)}; {consequence}"
+        return Answer(CAUTION, short, reasons, (advice,) if advice else ())
     return Answer(CAUTION, short, (reason, _MORE_TERMS), (_MORE_TERMS,))
 
 
 def _on_coloured_noise(objective: Objective) -> str:
-    cause = "the noise is not white, as with noise on the measured output"
+    cause = (
+        "the noise is not white, as with noise on the measured output, or with data that were"
+        " differenced or oversampled"
+    )
     if objective.residual is Residual.FREE_RUN:
         cause = (
             "the measurement noise is coloured, as is noise that the system feeds back, or the"
             " model misses slow dynamics"
         )
-    return (
-        f"only the residual's own past explains it: {cause}; intervals are then too narrow, and"
-        f" {_widening(objective)} widens them"
-    )
+    return f"only the residual's own past explains it: {cause}"

@@ -21,6 +21,8 @@ from adjoin.results.advice import Verdict, make_verdict
 from adjoin.results.answers import Answer, answer_exhausted, answer_trusted, answer_unique
 from adjoin.results.collection import Collection
 from adjoin.results.diagnose import diagnose
+from adjoin.results.objections import Objection, objections
+from adjoin.results.power import dependence
 from adjoin.results.residual_tests import ResidualTest
 from adjoin.results.scoring import TEST, TRAIN, VALIDATION, Part, affordable_draws
 
@@ -85,18 +87,30 @@ class Assessment(Generic[Assessed]):
     @cached_property
     def trusted(self) -> Answer:
         """Whether its free run can be trusted."""
-        return answer_trusted(self.parts, self.all_chains.data, self.all_chains.objective)
+        chains = self.all_chains
+        is_estimated = chains.settings.is_power_estimated
+        return answer_trusted(self.parts, chains.data, chains.objective, is_estimated)
 
     @cached_property
     def exhausted(self) -> Answer:
         """Whether something is left in the residuals."""
-        return answer_exhausted(self.residual_tests, self.all_chains.objective)
+        chains, tests = self.all_chains, self.residual_tests
+        if not chains.objective.has_likelihood or chains.power == 0.0:
+            return answer_exhausted(tests, chains.objective)
+        found = dependence(self.posterior, tests)
+        is_estimated = chains.settings.is_power_estimated
+        return answer_exhausted(tests, chains.objective, found, chains.power, is_estimated)
+
+    @cached_property
+    def objections(self) -> tuple[Objection, ...]:
+        """What speaks against the run whatever its free run says."""
+        return objections(self.posterior)
 
     @cached_property
     def verdict(self) -> Verdict:
-        """On the run as a whole: the free run first, then the chains."""
+        """On the run as a whole: what forbids it, then the free run, then the chains."""
         chains, n_chains = self.diagnostics["verdict"], self.all_chains.n_chains
-        return make_verdict(self.trusted, self.exhausted, chains, n_chains)
+        return make_verdict(self.trusted, self.exhausted, chains, n_chains, self.objections)
 
 
 def assess(

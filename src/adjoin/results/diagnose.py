@@ -20,6 +20,7 @@ from adjoin.grammar.equation import term_text
 from adjoin.inference.moves import Moves
 from adjoin.levels import CAUTION, GOOD, POOR, Finding, worst
 from adjoin.results.collection import Collection
+from adjoin.results.power import REMEDY
 
 _LIMIT, _FAR = 1.01, 1.1  # R-hat: Vehtari et al. (2021) ask for 1.01; beyond 1.1 chains differ
 _ENOUGH = 100  # effective samples per chain, of the same source
@@ -289,6 +290,9 @@ def _on_trouble(posterior: Collection, facts: dict[str, Any]) -> list[Finding]:
     findings: list[Finding] = []
     if posterior.power == 0.0:
         findings.append((CAUTION, "the likelihood is off: this is the prior, not an answer", ""))
+    if posterior.settings.is_power_refused:
+        reason = f"likelihood_power='auto': {posterior.settings.power_note}"
+        findings.append((CAUTION, reason, REMEDY))
     if not posterior.settings.is_complete:
         findings.append((CAUTION, "the run was stopped before its end", ""))
     refused = facts["singular_proposals"] + facts["singular_noise_draws"]

@@ -9,6 +9,10 @@ is zero but for chance at every lag τ ≥ 0 if the residual ε is white noise t
 explains. The linear tests are :math:`φ_{εε}` and :math:`φ_{εu}`; the nonlinear ones
 :math:`φ_{ε(εu)}, φ_{εu²}, φ_{ε²u²}` (Billings and Voon, 1986) and :math:`φ_{(yε)ε²}, φ_{(yε)u²}`
 (Billings and Zhu, 1994), which see what is left of even powers and of products.
+
+Noise with a memory correlates by chance with any signal that has one, further than 1/√N. So where
+the residual's own past explains it, z of every other test is that of the two series after both went
+through the autoregression that makes the first of them white (Box and Jenkins' prewhitening).
 """
 
 from __future__ import annotations
@@ -22,10 +26,14 @@ import numpy as np
 
 from adjoin.arrays import Float1D, Int1D
 from adjoin.checks import require_count
+from adjoin.inference.autocorrelation import autocorrelation
 
 MAX_LAG = 25
 FALSE_ALARMS = 0.01
 """How often any test fails although nothing is left, over all lags of all tests together."""
+
+SLIGHT = 0.1
+"""A correlation below explains less than 1 % of a variance."""
 
 _INSIDE = 1.96  # standard errors: the 95 % band that the field draws
 _ROUNDING = 1e-14  # of a series' size: what is left of a constant after its mean is taken off
@@ -51,12 +59,19 @@ class ResidualTest:
         :math:`\sqrt{\sum a^2 b^2 / (\sum a^2 \sum b^2)}`, which is right where the size of one
         goes with that of the other too. The second alone would cry wolf: squares are skewed, and
         where the large ones happen to be missing from a sum, it is negative and its error small.
+        Where residuals have a memory, of the series made white; see the top of this module.
     n_samples : int
         N.
     n_compared, n_tests : int
         The lags of all tests made together, and the tests, for which is made allowance.
     is_of_own_past : bool
-        Whether it is the residual's correlation with itself, which noise that is not white has too.
+        Whether noise that is not white has it too: the residual's correlation with itself, and,
+        where that is there, the one of the squares of both.
+    signal : str
+        The input, where it is the residual's correlation with one or with its square: what is left
+        then is no noise, but what a model could explain.
+    is_of_square : bool
+        Whether it is the square.
     """
 
     name: str
@@ -68,6 +83,13 @@ class ResidualTest:
     n_compared: int
     n_tests: int
     is_of_own_past: bool = False
+    signal: str = ""
+    is_of_square: bool = False
+
+    @property
+    def is_of_input(self) -> bool:
+        """Whether it is of the residual with an input or its square."""
+        return bool(self.signal)
 
     @property
     def band(self) -> float:
@@ -98,6 +120,12 @@ class ResidualTest:
     def is_passed(self) -> bool:
         """Whether chance explains all lags."""
         return not self.is_significant.any()
+
+    @property
+    def largest(self) -> tuple[float, int]:
+        """The largest correlation that chance does not explain, and its lag; 0 at the first."""
+        at = int((np.abs(self.correlation) * self.is_significant).argmax())
+        return float(self.correlation[at] * self.is_significant[at]), int(self.lag[at])
 
     @property
     def summary(self) -> dict[str, object]:
@@ -137,53 +165,36 @@ def residual_tests(
     late = range(1, max_lag + 1)
     from_now = range(max_lag + 1)
     itself = _correlate("residual with itself", r"\varepsilon\,\varepsilon", error, error, late)
-    tests = [replace(itself, is_of_own_past=True)]
+    n_tests = 2 + 5 * len(inputs)
+    n_compared = 2 * len(late) + len(inputs) * (len(late) + 4 * len(from_now))
+    tests = [replace(itself, n_compared=n_compared, n_tests=n_tests, is_of_own_past=True)]
+    order = 0 if tests[0].is_passed else max_lag  # of what makes residuals white
+
+    def add(name: str, symbol: str, a: Records, b: Records, lags: range, signal: str = "") -> None:
+        test = _correlate(name, symbol, a, b, lags, order)
+        tests.append(replace(test, n_compared=n_compared, n_tests=n_tests, signal=signal))
+
     centred = {name: _centred(records) for name, records in inputs.items()}
     of = {name: f" {name}" if len(centred) > 1 else "" for name in centred}
     for name, u in centred.items():
-        tests.append(
-            _correlate(f"residual with input{of[name]}", r"\varepsilon\,u", error, u, from_now)
-        )
+        words = f"residual with input{of[name]}"
+        add(words, r"\varepsilon\,u", error, u, from_now, name)
     for name, u in centred.items():
         both = _centred([e * x for e, x in zip(error, u, strict=True)])
         square = _centred([x**2 for x in u])
-        tests += [
-            _correlate(
-                f"residual with residual × input{of[name]}",
-                r"\varepsilon\,(\varepsilon u)",
-                error,
-                both,
-                late,
-            ),
-            _correlate(
-                f"residual with input{of[name]}²", r"\varepsilon\,u^2", error, square, from_now
-            ),
-            _correlate(
-                f"residual² with input{of[name]}²",
-                r"\varepsilon^2 u^2",
-                squared,
-                square,
-                from_now,
-            ),
-            _correlate(
-                f"output × residual with input{of[name]}²",
-                r"(y\varepsilon)\,u^2",
-                product,
-                square,
-                from_now,
-            ),
-        ]
-    tests.append(
-        _correlate(
-            "output × residual with residual²",
-            r"(y\varepsilon)\,\varepsilon^2",
-            product,
-            squared,
-            late,
-        )
-    )
-    n_compared = sum(len(test.lag) for test in tests)
-    return [replace(test, n_compared=n_compared, n_tests=len(tests)) for test in tests]
+        words, symbol = f"residual with residual × input{of[name]}", r"\varepsilon\,(\varepsilon u)"
+        add(words, symbol, error, both, late)
+        words = f"residual with input{of[name]}²"
+        add(words, r"\varepsilon\,u^2", error, square, from_now, name)
+        tests[-1] = replace(tests[-1], is_of_square=True)
+        add(f"residual² with input{of[name]}²", r"\varepsilon^2 u^2", squared, square, from_now)
+        words = f"output × residual with input{of[name]}²"
+        add(words, r"(y\varepsilon)\,u^2", product, square, from_now)
+    words, symbol = "output × residual with residual²", r"(y\varepsilon)\,\varepsilon^2"
+    add(words, symbol, product, squared, late)
+    # The output has the noise in it, so with noise that has a memory this is no other test.
+    tests[-1] = replace(tests[-1], is_of_own_past=order > 0)
+    return tests
 
 
 def _size(records: Records) -> float:
@@ -199,8 +210,21 @@ def _centred(records: Records, nothing: float = 0.0) -> list[Float1D]:
     return deviation
 
 
-def _correlate(name: str, symbol: str, a: Records, b: Records, lags: range) -> ResidualTest:
-    """φ_ab at these lags, records pooled and never reaching across each other."""
+def _correlate(
+    name: str, symbol: str, a: Records, b: Records, lags: range, order: int = 0
+) -> ResidualTest:
+    """φ_ab at these lags; z after both are filtered by an autoregression of a of some order."""
+    correlation, z = _at_lags(a, b, lags)
+    if order:
+        coefficients = _autoregression(a, order)
+        _, z = _at_lags(_filtered(a, coefficients), _filtered(b, coefficients), lags)
+    n_samples = sum(map(len, a))
+    symbol = rf"$\phi_{{{symbol}}}$"
+    return ResidualTest(name, symbol, np.array(lags), correlation, z, n_samples, len(lags), 1)
+
+
+def _at_lags(a: Records, b: Records, lags: range) -> tuple[Float1D, Float1D]:
+    """φ_ab and z at these lags, records pooled and never reaching across each other."""
     scale = math.sqrt(sum(float(x @ x) for x in a) * sum(float(x @ x) for x in b))
     n_samples = sum(map(len, a))
     correlation, z = np.zeros(len(lags)), np.zeros(len(lags))
@@ -211,5 +235,23 @@ def _correlate(name: str, symbol: str, a: Records, b: Records, lags: range) -> R
             error = max(1.0 / math.sqrt(n_samples), math.sqrt(float(terms @ terms)) / scale)
             correlation[i] = terms.sum() / scale
             z[i] = correlation[i] / error
-    symbol = rf"$\phi_{{{symbol}}}$"
-    return ResidualTest(name, symbol, np.array(lags), correlation, z, n_samples, len(lags), 1)
+    return correlation, z
+
+
+def _autoregression(records: Records, order: int) -> Float1D:
+    r"""The coefficients of :math:`x(k) = \sum_j c_j x(k-j) + ε(k)`, by Yule and Walker.
+
+    Their biased correlations make a matrix that is positive definite, and a stable recursion.
+    """
+    from scipy.linalg import solve_toeplitz
+
+    correlation = autocorrelation(records)
+    correlation = np.append(correlation, np.zeros(max(0, order + 1 - len(correlation))))
+    found: Float1D = solve_toeplitz(correlation[:order], correlation[1 : order + 1])
+    return found
+
+
+def _filtered(records: Records, coefficients: Float1D) -> list[Float1D]:
+    """What the autoregression leaves of each record, the samples before its first taken as 0."""
+    weights = np.append(1.0, -coefficients)
+    return [np.convolve(record, weights)[: len(record)] for record in records]
