@@ -11,8 +11,8 @@ the share of those whose run diverged. With ``objective="abc"`` the last samples
 are fitted, at most 2,000 in all (``--last``).
 
 ``--json FILE`` appends a line for each finished fit and skips those that the file has, so use one
-file per version; ``--show FILE …`` prints tables of such files and fits nothing. To decide
-something, use ``--no-test``, which does not open the test file.
+file per version; ``--show FILE …`` prints tables of such files, compares them, and fits
+nothing. To decide something, use ``--no-test``, which does not open the test file.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +34,7 @@ from identifier_options import add_identifier_options, cpu_seconds, identifier_s
 from adjoin import AdjoinError, Dataset, Identifier, Model, Posterior, __version__, scores
 
 N_SEED, N_DRAWS, FIT_SHARE = 50, 100, 0.7
-LAST = {"prediction": None, "abc": 2_000}
+LAST: dict[str, int] = {"abc": 2_000}
 SEEDS = {"prediction": (0, 1, 2), "abc": (0,)}
 FIGURES = ("MAP", "selected", "mean", "median")
 
@@ -194,7 +195,7 @@ def row(line: dict[str, Any]) -> str:
 
 def cell(value: float | None) -> str:
     """Three digits, or a word."""
-    if value is None:
+    if value is None or not math.isfinite(value):
         return "diverges"
     return f"{value:.3g}" if abs(value) < 1e5 else f"{value:.0e}"
 
@@ -207,25 +208,48 @@ def heads(has_test: bool) -> str:
     return f"{'':{len(first)}} |{titles}\n{first} |" + f"{second} |" * len(parts)
 
 
-def summary(lines: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Per set and objective, the median over seeds with the smallest and the largest."""
-    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+Key = tuple[str, str, str]
+
+
+def figures(lines: Iterable[dict[str, Any]]) -> dict[Key, dict[str, list[float]]]:
+    """Every figure over seeds, in order of size, by set, objective and part."""
+    found: dict[Key, dict[str, list[float]]] = {}
     for line in lines:
-        if "failed" not in line:
-            groups.setdefault((line["set"], line["objective"]), []).append(line)
-    for (name, objective), group in groups.items():
         for part in ("validation", "test"):
-            values = [line[part] for line in group if part in line]
-            if not values:
-                continue
-            texts = []
-            for figure in FIGURES:
-                found = [math.inf if v[figure] is None else v[figure] for v in values]
-                ends = [cell(v if math.isfinite(v) else None) for v in np.sort(found)]
-                middle = float(np.median(found))
-                text = cell(middle if math.isfinite(middle) else None)
-                texts.append(f"{figure} {text} ({ends[0]} to {ends[-1]})")
-            yield f"{name:16}{objective:11}{part:11}{len(values)} seeds: " + ", ".join(texts)
+            if part in line:
+                key = (line["set"], line["objective"], part)
+                group = found.setdefault(key, {name: [] for name in FIGURES})
+                for name, values in group.items():
+                    value = line[part][name]
+                    values.append(math.inf if value is None else value)
+                    values.sort()
+    return found
+
+
+def summary(lines: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Per set, objective and part, the median over seeds with the smallest and the largest."""
+    for key, group in figures(lines).items():
+        texts = [
+            f"{name} {cell(median(values))} ({cell(values[0])} to {cell(values[-1])})"
+            for name, values in group.items()
+        ]
+        name, objective, part = key
+        n_seeds = len(group[FIGURES[0]])
+        yield f"{name:16}{objective:11}{part:11}{n_seeds:2} seeds: " + ", ".join(texts)
+
+
+def comparison(columns: Sequence[list[dict[str, Any]]]) -> Iterator[str]:
+    """Medians over seeds, one column for each list of fits, and the last over the first."""
+    found = [figures(lines) for lines in columns]
+    for key, first in found[0].items():
+        if all(key in other for other in found):
+            for name in FIGURES:
+                medians = [median(other[key][name]) for other in found]
+                is_number = all(map(math.isfinite, medians)) and medians[0] > 0.0
+                ratio = f"{medians[-1] / medians[0]:.3g}" if is_number else ""
+                cells = "".join(f"{cell(value):>12}" for value in medians)
+                where = f"{key[0]:16}{key[1]:11}{key[2]:11}{name:10}"
+                yield f"{where}{len(first[name]):2} seeds{cells}{ratio:>10}"
 
 
 def read_lines(path: str) -> list[dict[str, Any]]:
@@ -234,13 +258,19 @@ def read_lines(path: str) -> list[dict[str, Any]]:
     return [json.loads(text) for text in file.read_text().splitlines()] if file.exists() else []
 
 
-def show(path: str) -> None:
-    """Print the tables of a file."""
-    lines = read_lines(path)
-    print(f"{path}\n{heads(any('test' in line for line in lines))}")
-    for line in lines:
-        print(row(line))
-    print("\nmedian over seeds (smallest to largest)", *summary(lines), sep="\n", end="\n\n")
+def show(paths: Iterable[str]) -> None:
+    """Print the tables of files, one per setting, and compare them."""
+    columns: dict[str, list[dict[str, Any]]] = {}
+    for path in paths:
+        for line in read_lines(path):
+            columns.setdefault(f"{path}, {line['said']}", []).append(line)
+    for title, lines in columns.items():
+        print(f"{title}\n{heads(any('test' in line for line in lines))}")
+        print(*map(row, lines), sep="\n")
+        print("\nmedian over seeds (smallest to largest)", *summary(lines), sep="\n", end="\n\n")
+    if len(columns) > 1:
+        print("medians over seeds, last over first; columns:", *columns, sep="\n  ")
+        print(*comparison(list(columns.values())), sep="\n")
 
 
 def warm_up(objectives: Iterable[str]) -> None:
@@ -256,7 +286,7 @@ def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", metavar="SET", action="append", choices=SETS)
-    parser.add_argument("--objective", action="append", choices=SEEDS)
+    parser.add_argument("--objective", action="append", help="default: both")
     parser.add_argument("--seed", type=int, action="append", help="default 0, 1, 2; abc: 0")
     parser.add_argument("--last", type=int, help="fit so many samples at most, 0: all of them")
     parser.add_argument("--json", metavar="FILE", help="append a line per fit; skip what is there")
@@ -269,9 +299,8 @@ def parse() -> argparse.Namespace:
 def main() -> None:
     """Fit what was asked for, print a line for each, and the medians."""
     options = parse()
-    for path in options.show or ():
-        show(path)
     if options.show:
+        show(options.show)
         return
     settings, lines = identifier_settings(options), []
     objectives = options.objective or list(SEEDS)
@@ -282,9 +311,9 @@ def main() -> None:
     warm_up(objectives)
     print(f"measured records, {said(options)}\n{heads(not options.no_test)}", flush=True)
     for objective in objectives:
-        last = LAST[objective] if options.last is None else options.last or None
+        last = LAST.get(objective) if options.last is None else options.last or None
         for name in options.only or SETS:
-            for seed in options.seed or SEEDS[objective]:
+            for seed in options.seed or SEEDS.get(objective, (0,)):
                 task = Task(name, objective, seed, last, said(options))
                 line = known.get(task.key) or run(task, settings, not options.no_test)
                 if options.json and task.key not in known:
