@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo test test-fast test-kernels lint format bench bench-cases docs-cases clean
+.PHONY: install demo test test-fast test-kernels lint format clean
+.PHONY: bench bench-cases bench-rigs bench-real docs-cases
 
 install: $(STAMP)
 
@@ -55,6 +56,14 @@ bench-cases: install
 	$(BIN)/python benchmarks/abc_academic.py
 	$(BIN)/python benchmarks/abc_silverbox.py
 	$(BIN)/python benchmarks/waves.py osa abc
+
+bench-rigs: install
+	$(BIN)/python benchmarks/drive.py
+	$(BIN)/python benchmarks/offset.py
+
+# Measured records, from ADJOIN_DATA or ../shared/data; REAL="--only building --no-test" for a part.
+bench-real: install
+	$(BIN)/python benchmarks/real.py $(REAL)
 
 # The pages in docs/cases, by full runs: half an hour on two cores.
 docs-cases: install
