@@ -212,6 +212,7 @@ class Identifier(Estimator):
         data = self._dataset(u, y)
         data.require_variation()
         grammar = self._grammar(data)
+        data.require_degree(max(grammar.alphabet.max_degree, grammar.alphabet.fixed.max_degree))
         check_held_out(held_out, data, grammar.alphabet.max_lag)
         prior = Prior.read(self.prior, self.expected_terms)
         scaling = self._scaling(data, grammar, prior)

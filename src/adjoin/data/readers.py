@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from adjoin.arrays import Float1D, Float2D
-from adjoin.data.columns import tabulate
+from adjoin.data.columns import require_range, tabulate
 from adjoin.data.dataset import Dataset
 from adjoin.data.names import SignalNames, legal_name, split_names
 from adjoin.data.tables import Column, Table, read_matlab, read_text
@@ -181,6 +181,8 @@ def read_experiment(
         inputs, _ = tabulate(np.column_stack([*values]), "input")
         titles = [f"column {column.path!r}" for column in columns]
         matrix = inputs[0].matrix(titles, f"there are {len(titles)} columns")
+        for title, series in zip(titles, matrix.T, strict=True):
+            require_range(title, [series])
         n_inputs = len(names.inputs)
         return matrix[:, :n_inputs], matrix[:, n_inputs] if is_measured else None
 

@@ -292,12 +292,12 @@ class _Problem(NamedTuple):
     reason: str
     name: str = ""
     tree: Tree | None = None
-    index: int = 0
+    node: int = 0
 
     def __str__(self) -> str:
         if self.tree is None:
             return self.reason
-        return f"tree '{self.name}', {node_text(self.tree, self.index)}: {self.reason}"
+        return f"tree '{self.name}', {node_text(self.tree, self.node)}: {self.reason}"
 
 
 @dataclass(frozen=True)
