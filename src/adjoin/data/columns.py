@@ -75,8 +75,8 @@ def tabulate(values: Any, role: str) -> tuple[list[Columns], bool]:
 
 
 def _holds_many(value: Any) -> bool:
-    is_plain = isinstance(value, list | tuple | Mapping) or hasattr(value, "records")
-    return is_plain or np.ndim(value) > 0
+    is_plain = isinstance(value, list | tuple | Mapping)
+    return is_plain or hasattr(value, "records") or hasattr(value, "tocsr") or np.ndim(value) > 0
 
 
 def _columns(values: Any, role: str, place: str) -> Columns:
@@ -89,6 +89,11 @@ def _columns(values: Any, role: str, place: str) -> Columns:
         is_named = not all(key is None or isinstance(key, Integral) for key in keys)
         labels = tuple(str(key) if is_named else None for key in keys)
         return Columns(labels, series, len(values), place, is_frame and is_named)
+    if hasattr(values, "tocsr"):  # SciPy's sparse arrays, of which one is a mapping
+        raise AdjoinError(
+            f"the {role}{place} is sparse. Sparse data are not supported: pass a dense array, by"
+            " .toarray()."
+        )
     if isinstance(values, Mapping):
         raise AdjoinError(
             f"the {role}{place} is a {type(values).__name__}; make it a table by pandas.DataFrame."
@@ -128,7 +133,10 @@ def _check(values: Any, what: str) -> Float1D:
     if len(values) == 0:
         raise AdjoinError(f"{what} is empty; pass at least one sample.")
     if kind == "c":
-        raise AdjoinError(f"{what} is complex; pass real and imaginary part as two signals.")
+        raise AdjoinError(
+            f"{what} is complex. Complex data not supported: pass real and imaginary part as two"
+            " signals."
+        )
     if kind not in "biuf":
         values = _unboxed(values, what)
     is_pandas = hasattr(values, "iloc")

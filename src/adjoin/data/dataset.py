@@ -251,6 +251,8 @@ class Dataset:
 
     def require_variation(self) -> None:
         """Refuse signals that are constant over all records together."""
+        if self.n_samples == 1:
+            raise AdjoinError("there is one sample only; a fit needs many more than max_lag.")
         rows = zip(self.names.ordered, self._values(), strict=False)
         constant = [f"{name!r} (always {row[0]:g})" for name, row in rows if (row == row[0]).all()]
         if constant:
