@@ -156,15 +156,16 @@ def _open(file: Path, reader: Callable[[Path], Table]) -> Table:
 
 
 def read_experiment(
-    path: str | os.PathLike[str], names: SignalNames
+    path: str | os.PathLike[str], names: SignalNames, decimal: str | None = None
 ) -> tuple[Float2D, Float1D | None]:
     """The inputs ``(n, n_inputs)`` of a known model from a file, and its output if that is there.
 
-    A column is found by its text, or by the signal name that the text is respelled to.
+    A column is found by its text, or by the signal name that the text is respelled to. `decimal` is
+    as for `read_data`.
     """
     file = Path(path).expanduser()
     with _naming(file):
-        table = _open(file, partial(_by_suffix, decimal=None))
+        table = _open(file, partial(_by_suffix, decimal=decimal))
         known = {*table.names, *(legal_name(column.name) for column in table.columns)}
         is_measured = names.output in known
         if not names.inputs and not is_measured:

@@ -330,8 +330,8 @@ def _decimal_mark(lines: list[str], separator: str) -> str:
     examples = {mark: match[1] for mark, match in found.items() if match}
     if len(examples) == 2:
         raise AdjoinError(
-            f"is the decimal mark that of {examples['.']!r} or that of {examples[',']!r}? Pass"
-            " decimal='.' or decimal=','."
+            f"is the decimal mark that of {examples['.']!r} or that of {examples[',']!r}? Save the"
+            " file with one mark, or pass decimal='.' or decimal=','."
         )
     return next(iter(examples), ".")
 
