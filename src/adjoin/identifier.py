@@ -25,7 +25,7 @@ from adjoin.inference.centring import MARGIN, N_CHAINS, N_SAMPLES, best_posterio
 from adjoin.inference.engine import Engine
 from adjoin.inference.engines import find_engine
 from adjoin.inference.engines.prediction import PredictionEngine
-from adjoin.inference.estimator import Estimator
+from adjoin.inference.estimator import Estimator, not_fitted
 from adjoin.inference.ladder import Ladder
 from adjoin.inference.moves import Moves
 from adjoin.inference.prior import STANDARD, Prior
@@ -144,6 +144,8 @@ class Identifier(Estimator):
         something to show.
     n_features_in_ : int
         Number of inputs.
+    feature_names_in_ : array of str
+        The columns of the frame that the inputs were passed in, as they stand there; only then.
     scaling_ : Scaling
         From the user's units to those of the fit.
     """
@@ -225,6 +227,7 @@ class Identifier(Estimator):
         data.require_variation()
         prior = Prior.read(self.prior, self.expected_terms)
         grammar = self._grammar(data, prior)
+        data.require_degree(max(grammar.alphabet.max_degree, grammar.alphabet.fixed.max_degree))
         check_held_out(held_out, data, grammar.alphabet.max_lag)
         scaling, center_gain = self._scaling(data, grammar, prior)
         is_residual, runaway = self.initial_mode == RESIDUAL, float(self.runaway)
@@ -246,7 +249,7 @@ class Identifier(Estimator):
         self.scaling_ = scaling
         self.seed_ = int(seed.entropy)  # type: ignore[arg-type]
         self.is_complete_ = sampled.is_complete
-        self.n_features_in_ = len(data.names.inputs)
+        self._note_features(u, data)
         timing = {
             "compile_s": compile_s,
             "sampling_s": sampled.seconds,
@@ -257,6 +260,16 @@ class Identifier(Estimator):
         self.posterior_ = Posterior(tuple(traces.values()), run, tuple(traces))
         self.model_ = self.posterior_.map_model
         return self
+
+    def _note_features(self, u: Any, data: Dataset) -> None:
+        """How many inputs there are, and their names where the user's frame has names."""
+        self.n_features_in_ = len(data.names.inputs)
+        first = u[0] if isinstance(u, list | tuple) else u
+        columns = list(getattr(first, "columns", ()))
+        if columns and all(isinstance(column, str) for column in columns):
+            self.feature_names_in_ = np.array(columns, dtype=object)
+        else:
+            vars(self).pop("feature_names_in_", None)  # of an earlier fit
 
     def _kept(self, sampled: Sampled, engine: type[Engine]) -> dict[int, ChainTrace]:
         """The chains that have something to show, by number; what is wrong with the others."""
@@ -280,7 +293,10 @@ class Identifier(Estimator):
         names = self.grammar.names if isinstance(self.grammar, Grammar) else None
         if not isinstance(u, Dataset):
             if y is None:
-                raise AdjoinError("there is no output; call fit(u, y), or fit(dataset)")
+                raise AdjoinError(
+                    "fit requires y to be passed, but the target y is None, so there is no output;"
+                    " call fit(u, y), or fit(dataset)"
+                )
             return Dataset.from_arrays(u, y, names)
         if y is not None:
             raise AdjoinError("a Dataset holds its output already; call fit(dataset) without y")
@@ -461,7 +477,7 @@ class Identifier(Estimator):
 
     def _fitted(self) -> Model:
         if not hasattr(self, "posterior_"):
-            raise AdjoinError("this Identifier has learned nothing yet; call fit(u, y) first")
+            raise not_fitted("this Identifier has learned nothing yet; call fit(u, y) first")
         return self.model_
 
     def predict(self, u: Any, y: Any = None, steps_ahead: int = 1) -> Any:

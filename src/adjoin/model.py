@@ -317,7 +317,7 @@ class Model:
     def _noise(self, noise: Any, inputs: Sequence[Float2D]) -> list[Float1D] | None:
         if noise is None:
             return None
-        series, _ = as_series(noise, self.names.noise)
+        series, _ = as_series(noise, self.names.noise, "noise")
         if [len(record) for record in series] != [len(record) for record in inputs]:
             raise AdjoinError("the noise must have one value per sample of every record")
         return series

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adjoin.arrays import Float1D
+from adjoin.data.columns import require_range
 from adjoin.errors import AdjoinError
 
 
@@ -52,6 +53,7 @@ def _pair(measured: ArrayLike, predicted: ArrayLike) -> tuple[Float1D, Float1D]:
             f"scores compare equally long series, not shapes {lengths} and {other}; cut the seeding"
             " samples off both"
         )
+    require_range("the measured series", [series for series in y if len(series)])
     return np.concatenate(y), np.concatenate(y_hat)
 
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 
 _MOST_PLACES = 7  # after or before the decimal point; beyond, an exponent reads better
+_BRIEF = 200  # characters of a user's text in an error
 
 
 def rounded(values: Sequence[float], spread: float) -> list[str]:
@@ -32,3 +33,9 @@ def percent(share: float, places: int = 1) -> str:
 def counted(n: int, noun: str) -> str:
     """Say how many: ``1 record``, ``2 records``."""
     return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def brief(text: object) -> str:
+    """A text as an error shows it: only its beginning, if it is long."""
+    shown = str(text).strip()
+    return shown if len(shown) <= _BRIEF else f"{shown[:_BRIEF]}…"

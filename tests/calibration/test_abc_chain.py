@@ -19,6 +19,8 @@ from tests.calibration.test_abc_validity import mean_absolute_error
 from tests.engines import abc_engine
 
 from adjoin import AdjoinError, Dataset, Grammar
+from adjoin.data.dataset import Record
+from adjoin.data.names import SignalNames
 from adjoin.inference.engines.abc import AbcEngine
 from adjoin.inference.engines.abc_chain import AbcChain
 from adjoin.inference.ladder import Ladder
@@ -280,7 +282,8 @@ def test_a_tolerance_out_of_reach_leaves_no_record_and_the_reason() -> None:
 def test_runs_that_all_diverge_are_reported() -> None:
     """A fixed term beyond what counts as finite, whatever its coefficient."""
     n = 30
-    data = Dataset.from_arrays(np.full(n, 1e149), np.sin(np.arange(n)))
+    beyond = Record(np.full((n, 1), 1e149), np.sin(np.arange(n)))  # no data that users can pass
+    data = Dataset((beyond,), SignalNames())
     grammar = Grammar.volterra(max_lag=1, max_degree=2).with_initial("u(k)^2")
     engine = abc_engine(
         data, grammar.alphabet, 60, ladder=Ladder(rungs=2, descent=20), rule="paper"

@@ -132,7 +132,7 @@ def test_power_auto_is_reported(rig: Path) -> None:
         (("--output", "speed"), "speed"),
         (("--output", "velocity", "--prior", "flat"), "prior must be"),
         (("--output", "velocity", "--objective", "output-error"), "not available yet"),
-        (("--output", "velocity", "--rule", "paper"), "rule is for objective='abc'"),
+        (("--output", "velocity", "--rule", "paper"), "rule is for --objective abc"),
         (("--output", "velocity", "--validation", "1.5"), "between 0 and 1"),
         (("--output", "velocity", "--likelihood-power", "much"), "number or auto"),
         (("--output", "velocity", "--max-lag", "5000"), "too few samples"),
@@ -233,3 +233,34 @@ def test_a_grey_box_of_two_inputs_has_the_white_box_beside_it(
     (line,) = (line for line in shown.stdout.splitlines() if line.startswith("white box"))
     assert len(line) < 80  # rounded
     assert "\n           validation: free run RMSE 0.16" in shown.stdout
+
+
+def test_a_decimal_mark_that_cannot_be_told_is_asked_for_by_an_option_that_exists(
+    tmp_path: Path,
+) -> None:
+    """Thousands with a comma, or a decimal comma: the message names the option, and it works."""
+    rng = np.random.default_rng(0)
+    rows = [f"{x:.4f};{y:.4f}".replace(".", ",") for x, y in rng.normal(size=(60, 2))]
+    path = tmp_path / "rig.csv"
+    path.write_text("\n".join(["note;u;y", *(f"1.5;{row}" for row in rows)]), encoding="utf-8")
+    quick = ("--inputs", "u", "--max-lag", "2", "--samples", "200", "--chains", "1", "--seed", "0")
+    asked = run("fit", str(path), *quick)
+    assert asked.returncode == 2
+    assert "or pass --decimal . or --decimal ,." in asked.stderr
+    done = run("fit", str(path), *quick, "--decimal", ",")
+    assert done.returncode == 0, done.stderr
+    assert "→ hold data out of the fit (--validation 0.3), or report on test data" in done.stdout
+
+
+def test_the_other_commands_take_the_decimal_mark_too(tmp_path: Path) -> None:
+    from adjoin import Model
+
+    Model.parse("y(k) = 0.5*u(k)").save(tmp_path / "half.json")
+    path = tmp_path / "new.csv"
+    path.write_text("note;u\n1.5;0,5\n1.5;2,5\n", encoding="utf-8")
+    asked = run("simulate", str(tmp_path / "half.json"), str(path))
+    assert asked.returncode == 2
+    assert "--decimal ," in asked.stderr
+    done = run("simulate", str(tmp_path / "half.json"), str(path), "--decimal", ",")
+    assert done.returncode == 0, done.stderr
+    assert "1.25" in done.stdout

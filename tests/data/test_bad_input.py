@@ -80,7 +80,9 @@ FAULTS: list[tuple[Any, list[str]]] = [
     (np.ma.array(GOOD, mask=[0, 1, 0, 0, 1]), ["2 masked values", "samples 1, 4"]),
     (pd.Series([1, 2, pd.NA, 4, 5], dtype="Int64"), ["1 NaN value,", "sample 2"]),
     ([0, np.nan, np.inf, np.nan, -np.inf], ["2 NaN values and 2 infinite", "samples 1, 2, 3, 4 ("]),
-    ([1, 2, 3, 4, 1e200], ["too large", "sample 4"]),
+    ([1, 2, -9.9e37, 4, 5], ["is -9.9e+37 at sample 2", "at most 1e+25", "another unit", "fault"]),
+    (9e-26 * (GOOD > 2), ["varies by 9e-26 only", "1e-25 or more", "another unit"]),
+    (1e-170 * GOOD, ["varies by 4e-170 only", "another unit"]),
     (np.full(5, np.finfo(np.longdouble).max), ["sample"]),
 ]
 

@@ -167,6 +167,48 @@ def test_default_inputs_that_look_like_a_time_axis_are_refused(write: Write) -> 
         assert read_data(write("u,y\n" + "".join(f"{v},1\n" for v in values))).n_records == 1
 
 
+@pytest.mark.parametrize(
+    "units",
+    ["N;m/s", "[N];[m/s]", "°C;%", "-;N", "N;-", "(1/s);(-)", "rad/s²;µm", "Newton;", ";K", "°;Ω"],
+)
+def test_a_line_of_units_is_skipped(write: Write, units: str) -> None:
+    data = read_data(write(f"u;y\n{units}\n0.5;1\n-1.5;2\n"))
+    assert data.u.tolist() == [0.5, -1.5]
+
+
+@pytest.mark.parametrize(
+    ("row", "cell"),
+    [
+        ("?;?", "'?'"),
+        ("-;-", "'-'"),
+        ("?;V", "'?'"),
+        ("n/a;N/A", "'n/a'"),
+        ("#N/A;#N/A", "'#N/A'"),
+        ("None;null", "'None'"),
+        ("missing;missing", "'missing'"),
+        ("*;...", "'*'"),
+        ("OVER;OVER", "'OVER'"),
+        ("1 234.5;2 345.6", "'1 234.5'"),
+        ("\u22120.5;\u22121.5", "'\u22120.5'"),
+        ("1.5e\u22123;2.5e\u22123", "'1.5e\u22123'"),
+    ],
+)
+def test_a_first_row_without_numbers_is_reported_and_not_taken_for_units(
+    write: Write, row: str, cell: str
+) -> None:
+    path = write(f"u;y\n{row}\n0.5;1\n-1.5;2\n")
+    says(message_of(path), f"line 2, column 'u': {cell} is not a number")
+
+
+def test_a_first_row_with_missing_values_is_no_header(write: Write) -> None:
+    for row in ("?,?", "0.5,?", "NA,0.5", "?,NaN"):
+        path = write(f"{row}\n0.5,1\n-1.5,2\n", f"{row.count('?')}{len(row)}.csv")
+        says(message_of(path, "c1", "c2"), "line 1, column 'c", "is not a number")
+    named = write("# u y\n? 1\n0.5 1\n", "named.txt")
+    says(message_of(named), "line 2, column 'u': '?' is not a number")
+    assert read_data(write("Na,error\n0.5,1\n2,3\n"), "Na", "error").u.tolist() == [0.5, 2.0]
+
+
 def test_marks_of_decimals(write: Write) -> None:
     mixed = "u;y;version\n0,5;1;1.2\n-1,5;2;1.3\n"
     says(message_of(write(mixed)), "'1.2'", "'0,5'", "decimal='.'", "decimal=','")

@@ -35,6 +35,7 @@ def test_bracket_notation_reads_back(tree: Tree) -> None:
 @given(trees())
 def test_addresses_lead_to_their_nodes(tree: Tree) -> None:
     assert [tree.index(address) for address in tree.addresses] == list(range(len(tree)))
+    assert tuple(tree.address(index) for index in range(len(tree))) == tree.addresses
     for index in range(len(tree)):
         for number, child in enumerate(tree.children(index), start=1):
             assert tree.addresses[child] == (*tree.addresses[index], number)

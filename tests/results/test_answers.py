@@ -144,7 +144,7 @@ def test_the_reasons_for_trust_are_its_figures() -> None:
         (
             {"name": "train"},
             "may hold: it was not tried on other data",
-            ("hold data out (--validation 0.3), or report on a test file (--data test.csv)",),
+            ("hold data out of the fit (held_out=dataset), or report on test data (test=dataset)",),
         ),
         (
             {"coverage": 0.5},

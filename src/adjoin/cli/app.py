@@ -18,6 +18,7 @@ from adjoin.cli.case import case
 from adjoin.cli.fit import demo, fit
 from adjoin.cli.grammar import grammar_app
 from adjoin.cli.run import report, simulate
+from adjoin.cli.spelling import spell_for
 from adjoin.errors import AdjoinError, PipeClosed
 from adjoin.version import __version__
 
@@ -69,7 +70,8 @@ def _run() -> int:
     except KeyboardInterrupt:
         typer.echo("stopped", err=True)
     except AdjoinError as error:
-        typer.echo(f"{typer.style('error:', fg='red', bold=True)} {error}", err=True)
+        message = spell_for(sys.argv[1:], str(error))
+        typer.echo(f"{typer.style('error:', fg='red', bold=True)} {message}", err=True)
         return 2
     except PipeClosed:
         # Whoever reads our output has read enough, as with `| head`; nothing failed.

@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adjoin.cli.output import JsonOption, console, print_json, say, warnings_as_notes
+from adjoin.cli.output import (
+    DecimalOption,
+    JsonOption,
+    console,
+    print_json,
+    say,
+    warnings_as_notes,
+)
 from adjoin.cli.run import require_writable, write_page
+from adjoin.cli.spelling import spell_for_fit
 from adjoin.errors import AdjoinError
 
 if TYPE_CHECKING:
@@ -57,7 +65,7 @@ def demo(out: OutOption = None, page: ReportOption = None, as_json: JsonOption =
     screen.print(f"data:  {benchmark.protocol}; noise sd {benchmark.noise_sd:.4f}")
     summary.print_alphabet(screen, Grammar.narx())
     screen.rule("[bold]2  What the data say")
-    findings.print_findings(screen, assessment)
+    findings.print_findings(screen, assessment, spell_for_fit)
     screen.rule("[bold]3  The derivation of what was found")
     described = summary.describe_equation(identifier.model_.equation, identifier.grammar_)
     summary.print_derivation(screen, described)
@@ -131,6 +139,7 @@ def fit(
     sampling_time: Annotated[
         float | None, typer.Option(help="Seconds between two samples, for the report's axes.")
     ] = None,
+    decimal: DecimalOption = None,
     burn_in: Annotated[float, typer.Option(help="Share of each chain left out.")] = 0.5,
     thin: Annotated[int, typer.Option(min=1, help="Record every n-th sample.")] = 5,
     center: Annotated[
@@ -165,7 +174,10 @@ def fit(
         from adjoin.inference.prior import without_constant
 
         everything = Dataset.join(
-            [read_data(file, inputs, output, sampling_time=sampling_time) for file in data]
+            [
+                read_data(file, inputs, output, sampling_time=sampling_time, decimal=decimal)
+                for file in data
+            ]
         )
         train, held_out = everything, None
         if validation is not None:
@@ -204,7 +216,7 @@ def fit(
     if as_json:
         print_json(findings.describe(assessment) | {"written": written})
     else:
-        findings.print_findings(console(), assessment)
+        findings.print_findings(console(), assessment, spell_for_fit)
     if not identifier.is_complete_:
         raise typer.Exit(1)
 

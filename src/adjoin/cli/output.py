@@ -16,6 +16,10 @@ from adjoin.errors import PipeClosed
 if TYPE_CHECKING:
     from rich.console import Console
 
+DecimalOption = Annotated[
+    str | None,
+    typer.Option(help=r"Decimal mark of a text table, . or ,  \[default: found out]"),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from adjoin.cli.output import JsonOption, console, print_json, say, write_text
+from adjoin.cli.output import DecimalOption, JsonOption, console, print_json, say, write_text
+from adjoin.cli.spelling import spell_for_fit
 from adjoin.errors import AdjoinError
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def report(
     model: Annotated[Path | None, typer.Option(help="Also write the equation as JSON.")] = None,
     python: Annotated[Path | None, typer.Option(help="Also write it as a Python function.")] = None,
     latex: Annotated[Path | None, typer.Option(help="Also write a LaTeX table of terms.")] = None,
+    decimal: DecimalOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make a page of a run: equation, structures, predictions, residuals, diagnostics.
@@ -61,7 +63,8 @@ def report(
 
         all_chains = load(run)
         files = data or []
-        test = Dataset.join([_measured(file, all_chains) for file in files]) if files else None
+        tests = [_measured(file, all_chains, decimal) for file in files]
+        test = Dataset.join(tests) if tests else None
         test_name = " + ".join(file.name for file in files) or TEST
     with screen.status("simulating …"):
         assessment = assess(all_chains, test, draws, test_name)
@@ -87,7 +90,7 @@ def report(
     say(f"{'chains?':11}{assessment.diagnostics['verdict']['summary']}")
     say(f"{'verdict':11}{assessment.verdict.summary}")
     for step in assessment.verdict.next:
-        say(f"{'':11}→ {step}")
+        say(f"{'':11}→ {spell_for_fit(step)}")
     for path in paths.values():
         say(f"wrote {path}")
 
@@ -123,12 +126,12 @@ def write_page(assessment: Assessment[Posterior], page: Path, title: str, source
         write_whole(page, make_page(assessment, title, source))
 
 
-def _measured(file: Path, run: Posterior) -> Dataset:
+def _measured(file: Path, run: Posterior, decimal: str | None) -> Dataset:
     """Test data with the columns of the run."""
     from adjoin.data.dataset import Dataset, Record
     from adjoin.data.readers import read_experiment
 
-    u, y = read_experiment(file, run.data.names)
+    u, y = read_experiment(file, run.data.names, decimal)
     if y is None:
         raise AdjoinError(f"{file}: there is no column '{run.data.names.output}' to score on")
     return Dataset((Record(u, y),), run.data.names, run.data.sampling_time, file.name)
@@ -150,6 +153,7 @@ def simulate(
     ] = None,
     draws: Annotated[int, typer.Option(min=1, help="Models drawn from a run.")] = 100,
     seed: Annotated[int, typer.Option(min=0, help="Of the draws and their noise.")] = 0,
+    decimal: DecimalOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run a model on new data, freely or some steps ahead.
@@ -172,7 +176,7 @@ def simulate(
 
         subject = Model.read(model) if _is_json(model) else load(model).selected
         names = subject.names if isinstance(subject, Model) else subject.data.names
-        u, y = read_experiment(data, names)
+        u, y = read_experiment(data, names, decimal)
         trial = Trial(subject, u, y, steps_ahead, draws, seed)
         table = pd.DataFrame(trial.columns)
     text = table.to_csv(index=False, lineterminator="\n")

@@ -17,7 +17,14 @@ from adjoin.arrays import Float1D, Float2D
 from adjoin.errors import AdjoinError
 from adjoin.text import counted
 
-_LARGEST = 1e150  # larger values overflow when squared
+LARGEST, SMALLEST = 1e25, 1e-25
+"""The largest size of a value, and the smallest range of a signal that is not constant.
+
+A coefficient in the user's units is s_y / s^d times one near 1, and is squared in variances; a
+product of d raw values is squared and summed over rows. With d = 4 and sizes s between these
+bounds, both stay within 1e-250 and 1e250, where a double neither overflows nor loses digits.
+"""
+_RANGE = f"signals are at most {LARGEST:g} in size and vary by {SMALLEST:g} or more, or not at all"
 
 
 class Columns(NamedTuple):
@@ -68,8 +75,8 @@ def tabulate(values: Any, role: str) -> tuple[list[Columns], bool]:
 
 
 def _holds_many(value: Any) -> bool:
-    is_plain = isinstance(value, list | tuple | Mapping) or hasattr(value, "records")
-    return is_plain or np.ndim(value) > 0
+    is_plain = isinstance(value, list | tuple | Mapping)
+    return is_plain or hasattr(value, "records") or hasattr(value, "tocsr") or np.ndim(value) > 0
 
 
 def _columns(values: Any, role: str, place: str) -> Columns:
@@ -82,6 +89,11 @@ def _columns(values: Any, role: str, place: str) -> Columns:
         is_named = not all(key is None or isinstance(key, Integral) for key in keys)
         labels = tuple(str(key) if is_named else None for key in keys)
         return Columns(labels, series, len(values), place, is_frame and is_named)
+    if hasattr(values, "tocsr"):  # SciPy's sparse arrays, of which one is a mapping
+        raise AdjoinError(
+            f"the {role}{place} is sparse. Sparse data are not supported: pass a dense array, by"
+            " .toarray()."
+        )
     if isinstance(values, Mapping):
         raise AdjoinError(
             f"the {role}{place} is a {type(values).__name__}; make it a table by pandas.DataFrame."
@@ -121,7 +133,10 @@ def _check(values: Any, what: str) -> Float1D:
     if len(values) == 0:
         raise AdjoinError(f"{what} is empty; pass at least one sample.")
     if kind == "c":
-        raise AdjoinError(f"{what} is complex; pass real and imaginary part as two signals.")
+        raise AdjoinError(
+            f"{what} is complex. Complex data not supported: pass real and imaginary part as two"
+            " signals."
+        )
     if kind not in "biuf":
         values = _unboxed(values, what)
     is_pandas = hasattr(values, "iloc")
@@ -131,7 +146,6 @@ def _check(values: Any, what: str) -> Float1D:
     masked = np.zeros(len(array), bool) if is_pandas else np.ma.getmaskarray(values)
     size = np.where(masked, 0.0, np.abs(array))
     faults = {"NaN": np.isnan(size), "infinite": np.isinf(size), "masked": masked}
-    faults[f"too large (> {_LARGEST:g})"] = (size > _LARGEST) & ~faults["infinite"]
     found = [
         counted(int(bad.sum()), f"{fault} value") for fault, bad in faults.items() if bad.any()
     ]
@@ -142,7 +156,33 @@ def _check(values: Any, what: str) -> Float1D:
             f"{what} has {' and '.join(found)}, first at sample{'s' * (len(where) > 1)} {listed}"
             " (counted from 0); correct them, or cut the data into records there."
         )
+    if size.max() > LARGEST:
+        i = int(np.argmax(size))
+        raise AdjoinError(
+            f"{what} is {array[i]:g} at sample {i} (counted from 0), but {_RANGE}; give it in"
+            " another unit, or correct the sample if it marks a fault."
+        )
     return array
+
+
+def require_range(what: str, records: Sequence[Float1D]) -> None:
+    """Refuse a signal of which units alone make the numbers too large or too small to work with.
+
+    Parameters
+    ----------
+    what : str
+        What the error calls the signal.
+    records : sequence of (n,) arrays
+        All of it, because it may well rest in a single record.
+    """
+    low, high = min(map(np.min, records)), max(map(np.max, records))
+    if max(-low, high) > LARGEST:
+        fault = f"reaches {high if high > -low else low:g}"
+    elif 0.0 < high - low < SMALLEST:
+        fault = f"varies by {high - low:.3g} only"
+    else:
+        return
+    raise AdjoinError(f"{what} {fault}, but {_RANGE}; give it in another unit.")
 
 
 def _unboxed(values: Any, what: str) -> Float1D:

@@ -15,11 +15,12 @@ import numpy as np
 
 from adjoin.arrays import Float1D, Float2D, Int1D
 from adjoin.checks import is_count
-from adjoin.data.columns import Columns, place_of, shared_labels, tabulate
+from adjoin.data.columns import Columns, place_of, require_range, shared_labels, tabulate
 from adjoin.data.names import SignalNames, legal_name, split_names
 from adjoin.errors import AdjoinError
 from adjoin.text import counted
 
+_MOST_LEVELS = 150  # powers of ten, half of what a double has
 _ROUNDING = 1e-12  # fractions such as 0.7 + 0.2 + 0.1 miss 1 by a few units in the last place
 
 
@@ -129,6 +130,9 @@ class Dataset:
             matrix = chosen.matrix(titles, expected)
             series = target.matrix([f"output {names.output!r}"], "there must be 1 output")
             records.append(Record(matrix, series[:, 0]))
+        for i, title in enumerate(titles):
+            require_range(title, [record.inputs[:, i] for record in records])
+        require_range(f"output {names.output!r}", [record.output for record in records])
         return cls(tuple(records), names, sampling_time, label)
 
     @classmethod
@@ -247,6 +251,8 @@ class Dataset:
 
     def require_variation(self) -> None:
         """Refuse signals that are constant over all records together."""
+        if self.n_samples == 1:
+            raise AdjoinError("there is one sample only; a fit needs many more than max_lag.")
         rows = zip(self.names.ordered, self._values(), strict=False)
         constant = [f"{name!r} (always {row[0]:g})" for name, row in rows if (row == row[0]).all()]
         if constant:
@@ -254,6 +260,22 @@ class Dataset:
                 f"constant signals: {', '.join(constant)}; leave such an input out, or use data"
                 " that vary."
             )
+
+    def require_degree(self, degree: int) -> None:
+        """Refuse signals whose products of so many factors leave the range of numbers.
+
+        With L the powers of ten from 1 to the size or spread of any signal, coefficients and
+        columns are within 10^(±(degree + 1)·L), of which the square must be finite.
+        """
+        for name, row in zip(self.names.ordered, self._values(), strict=False):
+            sizes = [float(np.abs(row).max()), float(row.std())]
+            levels = [abs(np.log10(size)) for size in sizes if size > 0.0]
+            if (degree + 1) * max(levels, default=0.0) > _MOST_LEVELS:
+                raise AdjoinError(
+                    f"{name!r} is up to {sizes[0]:.3g} in size with a standard deviation of"
+                    f" {sizes[1]:.3g}, so terms of {degree} factors leave the range of numbers;"
+                    " give it in another unit, or lower max_degree."
+                )
 
     def lag_table(self, max_lag: int) -> SignalTable:
         """All records end to end, with the first sample of each whose lag window is complete."""

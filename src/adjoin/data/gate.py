@@ -12,7 +12,7 @@ import numpy as np
 
 from adjoin.arrays import Float1D, Float2D
 from adjoin.checks import is_count
-from adjoin.data.columns import Columns, tabulate
+from adjoin.data.columns import Columns, require_range, tabulate
 from adjoin.data.dataset import Dataset, input_titles
 from adjoin.data.names import SignalNames, legal_name
 from adjoin.errors import AdjoinError
@@ -45,7 +45,10 @@ def as_inputs(u: Any, names: SignalNames) -> tuple[list[Float2D], bool]:
             " the inputs of one record by numpy.column_stack."
         )
     chosen = [_selected(columns, names) if columns.is_frame else columns for columns in records]
-    return [columns.matrix(titles, expected) for columns in chosen], several
+    matrices = [columns.matrix(titles, expected) for columns in chosen]
+    for i, title in enumerate(titles):
+        require_range(title, [matrix[:, i] for matrix in matrices])
+    return matrices, several
 
 
 def _selected(columns: Columns, names: SignalNames) -> Columns:
@@ -62,19 +65,23 @@ def as_series(
     """Check outputs: ``(n,)`` arrays, and whether there are several records.
 
     A data set gives its output. `what` is how errors call the series. A record without samples is
-    refused unless it `may_be_empty`, as what seeds a model without lags.
+    refused unless it `may_be_empty`, as what seeds a model without lags; seeds may be tiny, too,
+    where a response has died away.
     """
     if isinstance(y, Dataset):
         return y.outputs, y.n_records > 1  # checked when it was made
     records, several = tabulate(y, what)
     title = f"{what} {name!r}" if what == "output" else what
     expected = f"there must be 1 {what}"
-    return [
+    outputs = [
         np.empty(0)
         if may_be_empty and columns.n_samples == 0
         else columns.matrix([title], expected)[:, 0]
         for columns in records
-    ], several
+    ]
+    if not may_be_empty:
+        require_range(title, outputs)
+    return outputs, several
 
 
 def require_same_lengths(inputs: Sequence[Float2D], outputs: Sequence[Float1D]) -> None:

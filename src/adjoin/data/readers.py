@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from adjoin.arrays import Float1D, Float2D
-from adjoin.data.columns import tabulate
+from adjoin.data.columns import require_range, tabulate
 from adjoin.data.dataset import Dataset
 from adjoin.data.names import SignalNames, legal_name, split_names
 from adjoin.data.tables import Column, Table, read_matlab, read_text
@@ -156,15 +156,16 @@ def _open(file: Path, reader: Callable[[Path], Table]) -> Table:
 
 
 def read_experiment(
-    path: str | os.PathLike[str], names: SignalNames
+    path: str | os.PathLike[str], names: SignalNames, decimal: str | None = None
 ) -> tuple[Float2D, Float1D | None]:
     """The inputs ``(n, n_inputs)`` of a known model from a file, and its output if that is there.
 
-    A column is found by its text, or by the signal name that the text is respelled to.
+    A column is found by its text, or by the signal name that the text is respelled to. `decimal` is
+    as for `read_data`.
     """
     file = Path(path).expanduser()
     with _naming(file):
-        table = _open(file, partial(_by_suffix, decimal=None))
+        table = _open(file, partial(_by_suffix, decimal=decimal))
         known = {*table.names, *(legal_name(column.name) for column in table.columns)}
         is_measured = names.output in known
         if not names.inputs and not is_measured:
@@ -181,6 +182,8 @@ def read_experiment(
         inputs, _ = tabulate(np.column_stack([*values]), "input")
         titles = [f"column {column.path!r}" for column in columns]
         matrix = inputs[0].matrix(titles, f"there are {len(titles)} columns")
+        for title, series in zip(titles, matrix.T, strict=True):
+            require_range(title, [series])
         n_inputs = len(names.inputs)
         return matrix[:, :n_inputs], matrix[:, n_inputs] if is_measured else None
 

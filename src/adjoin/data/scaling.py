@@ -5,6 +5,7 @@ Receives a `Dataset`; gives the same data in model units, and factors back to th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -68,9 +69,17 @@ class Scaling:
         with `exponents` from signal name to :math:`e_i`, the term's total degree in that signal.
         """
         factor = self.noise_factor
-        for name, exponent in exponents.items():
-            i = min(self.names.position(name), len(self.names.inputs))
-            factor /= float(self.scale[i]) ** exponent
+        try:
+            for name, exponent in exponents.items():
+                i = min(self.names.position(name), len(self.names.inputs))
+                factor /= float(self.scale[i]) ** exponent
+        except (OverflowError, ZeroDivisionError):
+            factor = math.inf
+        if not 0.0 < factor < math.inf:
+            raise AdjoinError(
+                f"the coefficient of a term of degree {sum(exponents.values()):g} is beyond the"
+                " range of numbers in the units of the data; use other units, or a lower degree."
+            )
         return factor
 
     @property

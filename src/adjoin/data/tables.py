@@ -28,6 +28,8 @@ _FIELD = r'(?:^|[;\t "])([+-]?\d*%s\d+(?:[eE][+-]?\d+)?)(?=$|[;\t "])'  # a numb
 _THOUSANDS = r"[+-]?\d{1,3}(?:([., '’\u00a0\u202f])\d{3})(?:\1\d{3})*(?:[.,]\d+)?"
 _NUMBER = rf"(?:[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?|{_THOUSANDS})"
 _MINUS = "\u2212"  # what word processors make of a minus
+_MISSING = {"na", "nan", "null", "none", "nil", "missing", "invalid", "error", "err", "over"}
+_UNIT_SIGNS = "%‰°"  # of units without a letter
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +201,7 @@ def read_text(file: Path, decimal: str | None = None) -> Table:
         raise AdjoinError("the file is empty: it holds no table.")
     separator = declared[1] if declared else _separator(lines[first], decimal)
     header = _fields(lines, first, separator)
-    if all(_is_number(name) for name in header if name):
+    if _is_row(header):
         start, header = first, _commented_header(lines[:first], separator, len(header))
     else:
         start = _first_row(lines, first, separator)
@@ -264,6 +266,41 @@ def _is_number(entry: str) -> bool:
         return False
 
 
+def _has_word(entry: str) -> bool:
+    """Whether there is a letter in a cell, or a sign that is a unit by itself."""
+    return any(sign.isalpha() or sign in _UNIT_SIGNS for sign in entry)
+
+
+def _is_missing(entry: str) -> bool:
+    """Whether a cell stands for a value that is not there: ``?``, ``-``, ``NA``, ``#N/A``."""
+    word = re.sub(r"[\W_]", "", entry).lower()
+    return word in _MISSING or not (word or _has_word(entry))
+
+
+def _is_row(fields: list[str]) -> bool:
+    """Whether a line holds values and no names: numbers, or what stands for missing ones."""
+    entries = [entry for entry in fields if entry]
+    is_number = [_is_number(entry) for entry in entries]
+    is_value = all(map(max, is_number, map(_is_missing, entries)))
+    # A column may be called Na or error, but not beside numbers.
+    return is_value and (any(is_number) or not any(map(_has_word, entries)))
+
+
+def _is_units(fields: list[str]) -> bool:
+    """Whether a line holds units: every entry has a letter, % or °, and none is a value.
+
+    Neither is what stands for a missing value a unit, but a dash is, beside others: that of what
+    has none.
+    """
+    entries = [entry for entry in fields if entry.strip("[]()-–—")]
+    is_unit = [
+        _has_word(entry)
+        and not (_is_missing(entry) or re.fullmatch(_NUMBER, entry.replace(_MINUS, "-")))
+        for entry in entries
+    ]
+    return bool(entries) and all(is_unit)
+
+
 def _commented_header(above: list[str], separator: str, width: int) -> list[str]:
     """Return the names in the last comment above a table, where ``numpy.savetxt`` puts them."""
     comments = [line.strip().lstrip("#% ") for line in above if line.strip()[:1] in ("#", "%")]
@@ -280,9 +317,7 @@ def _first_row(lines: list[str], header: int, separator: str) -> int:
         raise AdjoinError("there are no rows below the header.")
     if second is not None:
         units, row = _fields(lines, first, separator), _fields(lines, second, separator)
-        # a row of missing values is one to report, not one of units
-        is_value = [_is_number(unit) or unit.lower() in ("na", "n/a", "null") for unit in units]
-        if units and not any(is_value) and any(map(_is_number, row)):
+        if _is_units(units) and any(map(_is_number, row)):
             return second
     return first
 
@@ -295,8 +330,8 @@ def _decimal_mark(lines: list[str], separator: str) -> str:
     examples = {mark: match[1] for mark, match in found.items() if match}
     if len(examples) == 2:
         raise AdjoinError(
-            f"is the decimal mark that of {examples['.']!r} or that of {examples[',']!r}? Pass"
-            " decimal='.' or decimal=','."
+            f"is the decimal mark that of {examples['.']!r} or that of {examples[',']!r}? Save the"
+            " file with one mark, or pass decimal='.' or decimal=','."
         )
     return next(iter(examples), ".")
 

@@ -21,6 +21,7 @@ _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _HEAD_SIZE = 65_536  # where root attributes are, which name the format
 _SEAL = re.compile(rb"\nadjoin-run schema (\d{8}) sha256 ([0-9a-f]{64})\n")
 _DIGEST_SIZE = 64 + 1
+_REMEDY = "pass what Posterior.save or adjoin fit --out wrote"
 _SEAL_SIZE = len(f"\n{FORMAT} schema 00000000 sha256 ") + _DIGEST_SIZE
 
 
@@ -65,16 +66,13 @@ def _unsealed(head: bytes, size: int) -> str:
     if not head:
         return "is empty; save the run again"
     if not head.startswith(_HDF5_SIGNATURE):
-        return "is not a saved run but another kind of file; pass what Posterior.save wrote"
+        return f"is not a saved run but another kind of file; {_REMEDY}"
     end = _content_size(head)
     if end > size:
         return f"is cut short: it has {size} of more than {end} bytes; save or copy it again"
     if FORMAT.encode() in head:
         return "is damaged: its end is missing or changed; use another copy, or save the run again"
-    return (
-        "is an HDF5 or netCDF file of another program, not a saved run; pass what Posterior.save"
-        " wrote"
-    )
+    return f"is an HDF5 or netCDF file of another program, not a saved run; {_REMEDY}"
 
 
 def _content_size(head: bytes) -> int:

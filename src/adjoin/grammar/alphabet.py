@@ -8,6 +8,7 @@ with the reason.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,9 +17,10 @@ from math import comb
 from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError
 from adjoin.grammar.spelling import Clashes, find_clashes, reduced_products
-from adjoin.grammar.tag import FOOT, SITE, TAG, Address, Tree, format_address
+from adjoin.grammar.tag import FOOT, SITE, TAG, Address, Tree, node_text
 from adjoin.grammar.terms import FUNCTIONS, Atom, Structure, atom_key, make_term
 from adjoin.grammar.yields import DELAY, PARAMETER, PLUS, TIMES, read_atom, read_structure
+from adjoin.text import brief
 
 
 @dataclass(frozen=True)
@@ -201,7 +203,7 @@ class _Compiler:
         self._check_labels()
         initial, fixed = self._initial()
         for name in (*self.delay_tree.values(), *([self.constant] if self.constant else [])):
-            self._check_sites(name, allowed={()})
+            self._check_sites(name, allowed={0})
         terms = self._uses(self.term_atom, is_factor=False)
         factors = self._uses(self.factor_atom, is_factor=True)
         if factors:
@@ -225,7 +227,7 @@ class _Compiler:
         tree = self.tag.trees[name]
         node = ""
         if index is not None:
-            node = f", node {format_address(tree.addresses[index])} '{tree.nodes[index].label}'"
+            node = f", {node_text(tree, index)}"
         return AdjoinError(f"the samplers cannot use tree '{name}'{node}: {reason}")
 
     def _sort(self, name: str, tree: Tree) -> None:
@@ -249,7 +251,8 @@ class _Compiler:
             bare = _other_part(atom, TIMES, [PARAMETER])
             if bare is None or TIMES in bare:
                 raise self._refusal(
-                    name, f"a term tree yields one {PARAMETER} times one atom, not '{_say(atom)}'"
+                    name,
+                    f"a term tree yields one {PARAMETER} times one atom, not '{_say(atom)}'",
                 )
             self.term_atom[name] = bare
         elif (atom := _other_part(words, TIMES, [FOOT])) is not None:
@@ -284,22 +287,18 @@ class _Compiler:
                 f" {len(self.tag.initial)} initial trees ({', '.join(self.tag.initial)}), not one"
             )
         ((name, tree),) = self.tag.initial.items()
-        self._check_sites(name, allowed={()})
+        self._check_sites(name, allowed={0})
         try:
             return name, read_structure(tree.words, self.names)
         except AdjoinError as error:
             raise self._refusal(name, str(error)) from None
 
-    def _check_sites(self, name: str, allowed: set[Address]) -> None:
+    def _check_sites(self, name: str, allowed: set[int]) -> None:
         """Refuse a tree in which something could adjoin at a node not `allowed`."""
         tree = self.tag.trees[name]
         live = {self.tag.start, self.product_label, *self.delay_tree}
         for index, node in enumerate(tree.nodes):
-            if (
-                node.label in live
-                and tree.admits_adjunction(index)
-                and tree.addresses[index] not in allowed
-            ):
+            if node.label in live and tree.admits_adjunction(index) and index not in allowed:
                 raise self._refusal(
                     name, "a tree could adjoin here that changes more than one atom or term", index
                 )
@@ -333,7 +332,8 @@ class _Compiler:
             raise self._refusal(
                 name, f"no node '{self.product_label}' spans its atom, so no factor can join it"
             )
-        self._check_sites(name, allowed={site for site in ((), product, delay) if site is not None})
+        sites = [site for site in ((), product, delay) if site is not None]
+        self._check_sites(name, allowed=set(map(tree.index, sites)))
         if delay is None:
             return Use(name, product, None, None)
         if product is not None and delay[: len(product)] != product:
@@ -344,10 +344,13 @@ class _Compiler:
 
     def _site(self, tree: Tree, labels: Set[str | None], words: list[str]) -> Address | None:
         """The first node with one of the labels that may be adjoined at and spans the words."""
+        leaves = [i for i in range(len(tree)) if tree.is_leaf(i)]
         for index, node in enumerate(tree.nodes):
-            is_open = node.label in labels and tree.admits_adjunction(index)
-            if is_open and list(tree.subtree(index).words) == words:
-                return tree.addresses[index]
+            if node.label in labels and tree.admits_adjunction(index):
+                first, stop = bisect_left(leaves, index), bisect_left(leaves, tree.end(index))
+                spanned = leaves[first : min(stop, first + len(words) + 1)]
+                if [tree.nodes[i].label for i in spanned] == words:
+                    return tree.address(index)
         return None
 
     def _check_same(self, terms: dict[Atom, Use], factors: dict[Atom, Use]) -> None:
@@ -372,4 +375,4 @@ def _other_part(words: Sequence[str], separator: str, part: list[str]) -> list[s
 
 
 def _say(words: Sequence[str]) -> str:
-    return " ".join(words)
+    return brief(" ".join(words))

@@ -167,7 +167,7 @@ def _guests(steps: Iterable[Step], trees: list[Tree]) -> list[dict[int, int]]:
         for index, node in enumerate(tree.nodes):
             if node.mark == SITE and index not in guests[number]:
                 raise AdjoinError(
-                    f"the derivation is incomplete: node {format_address(tree.addresses[index])}"
+                    f"the derivation is incomplete: node {format_address(tree.address(index))}"
                     f" '{node.label}' of step {number} is an open substitution site"
                 )
     return guests

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from adjoin.errors import AdjoinError
 from adjoin.grammar.derivation import Derivation
 from adjoin.grammar.tag import Tree, format_address
+
+_MOST_LEVELS = 20_000_000  # of all lines together: sixty megabytes of blanks and lines
 
 
 def tree_text(tree: Tree) -> str:
@@ -25,7 +28,7 @@ def tree_text(tree: Tree) -> str:
     labels: list[str] = []
     depths: list[int] = []
     for i, node in enumerate(tree.nodes):
-        is_lone_leaf = i > 0 and tree.is_leaf(i) and list(tree.children(i - 1)) == [i]
+        is_lone_leaf = i > 0 and tree.is_leaf(i) and tree.end(i - 1) == i + 1
         if is_lone_leaf:
             labels[-1] += f" ─ {node.label}{node.mark}"
         else:
@@ -47,8 +50,13 @@ def _draw(labels: Sequence[str], depths: Sequence[int]) -> str:
     """Indent labels by depth and join siblings by lines.
 
     Going upwards, `is_open[d]` says whether a node at depth d follows further down under the same
-    parent, so that the line at depth d must go on.
+    parent, so that the line at depth d must go on. A drawing grows with the square of the depth, so
+    there is a bound.
     """
+    if sum(depths) > _MOST_LEVELS:
+        raise AdjoinError(
+            f"a tree of {len(labels)} nodes, up to {max(depths)} levels deep, is too large to draw"
+        )
     lines: list[str] = []
     is_open = [False] * (max(depths) + 2)
     for label, depth in zip(reversed(labels), reversed(depths), strict=True):

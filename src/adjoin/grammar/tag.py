@@ -4,12 +4,14 @@ This is the pure formalism ``<N, T, S, I, A>``: it receives symbols and trees an
 signals or equations. Derivations (``derivation.py``) are built on it.
 
 A tree is kept flat, as its nodes in pre-order with their depths, so that comparing, hashing and
-walking a tree of thousands of nodes needs no recursion.
+walking a tree of thousands of nodes needs no recursion. Reading and checking take time and memory
+in proportion to the text, however deep its brackets are nested.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,11 +19,13 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from adjoin.errors import AdjoinError
+from adjoin.grammar.brackets import quote, read_brackets
+from adjoin.text import brief
 
 FOOT = "*"
 SITE = "↓"
 SEALED = "!"
-_MARKS = {FOOT: FOOT, SITE: SITE, "@": SITE, SEALED: SEALED}  # "@" is the typable "↓"
+_SHOWN_LEVELS = 20  # of an address in an error
 
 Address = tuple[int, ...]
 """Gorn address of a node: the root is ``()``, the n-th child of ``a`` is ``a + (n,)``, n from 1."""
@@ -80,11 +84,18 @@ class Tree:
 
     def end(self, index: int) -> int:
         """One past the last node of the subtree that starts at node number `index`."""
-        depth = self.nodes[index].depth
-        position = index + 1
-        while position < len(self.nodes) and self.nodes[position].depth > depth:
-            position += 1
-        return position
+        return self._ends[index]
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        """`end` of every node, in one pass."""
+        found = [len(self.nodes)] * len(self.nodes)
+        open_nodes: list[int] = []  # the path from the root to the node before
+        for i, node in enumerate(self.nodes):
+            while len(open_nodes) > node.depth:
+                found[open_nodes.pop()] = i
+            open_nodes.append(i)
+        return found
 
     def children(self, index: int) -> Iterator[int]:
         """Node numbers of the children of node number `index`, left to right."""
@@ -100,7 +111,7 @@ class Tree:
 
     @cached_property
     def addresses(self) -> tuple[Address, ...]:
-        """The Gorn address of every node, in pre-order."""
+        """The Gorn address of every node, in pre-order; of a deep tree, far longer than it."""
         found: list[Address] = []
         path: list[int] = []
         for node in self.nodes:
@@ -113,10 +124,29 @@ class Tree:
 
     def index(self, address: Address) -> int:
         """Node number of a Gorn address; `AdjoinError` if the tree has no such node."""
-        try:
-            return self.addresses.index(tuple(address))
-        except ValueError:
-            raise AdjoinError(f"there is no node {format_address(address)} in {self}") from None
+        position, last = 0, len(self.nodes)
+        for number in address:
+            last = self._ends[position]
+            position += 1
+            for _ in range(number - 1):
+                position = self._ends[position] if position < last else last
+            if number < 1 or position >= last:
+                where = _short_address(tuple(address))
+                raise AdjoinError(f"there is no node {where} in {brief(self)}")
+        return position
+
+    def address(self, index: int) -> Address:
+        """The Gorn address of node number `index`."""
+        found: list[int] = []
+        depth, number = self.nodes[index].depth, 1
+        for i in range(index - 1, -1, -1):
+            above = self.nodes[i].depth
+            if above == depth:
+                number += 1
+            elif above < depth:
+                found.append(number)
+                depth, number = above, 1
+        return tuple(reversed(found))
 
     def label_at(self, address: Address) -> str:
         """The label of the node at a Gorn address."""
@@ -161,26 +191,7 @@ class Tree:
         anything between double quotes; behind it ``*`` marks a foot, ``↓`` or ``@`` a substitution
         site, and ``!`` a node closed to adjunction.
         """
-        nodes: list[Node] = []
-        depth = 0
-        may_open = False
-        for kind, label, mark in _tree_tokens(text):
-            if kind == "label":
-                if depth == 0 and nodes:
-                    raise AdjoinError(f"more than one root in the tree '{text.strip()}'")
-                nodes.append(Node(label, depth, mark))
-            elif kind == "(":
-                if not may_open:
-                    raise AdjoinError(f"a bracket opens without a label in '{text.strip()}'")
-                depth += 1
-            else:
-                depth -= 1
-                if depth < 0 or nodes[-1].depth < depth + 1:
-                    raise AdjoinError(f"empty or unmatched brackets in the tree '{text.strip()}'")
-            may_open = kind == "label"
-        if depth or not nodes:
-            raise AdjoinError(f"unbalanced brackets or no node at all in '{text.strip()}'")
-        return cls(tuple(nodes))
+        return cls(tuple(Node(*node) for node in read_brackets(text)))
 
     def __repr__(self) -> str:
         return f"Tree.parse({str(self)!r})"
@@ -193,36 +204,6 @@ class Tree:
                 pieces.append("(" if rise < 0 else ")" * rise + " ")
             pieces.append(quote(node.label) + node.mark)
         return "".join(pieces) + ")" * self.nodes[-1].depth
-
-
-_TREE_TOKEN = re.compile(
-    r'\s*(?:"(?P<quoted>[^"]*)"(?P<mark>[*↓@!]?)|(?P<bare>[^\s()"=#]+)|([()]))'
-)
-
-
-def _tree_tokens(text: str) -> Iterator[tuple[str, str, str]]:
-    text = text.rstrip()
-    position = 0
-    while position < len(text):
-        match = _TREE_TOKEN.match(text, position)
-        if match is None:
-            raise AdjoinError(f"cannot read the tree '{text.strip()}' at '{text[position:]}'")
-        position = match.end()
-        if match["quoted"] is not None:
-            yield "label", match["quoted"], _MARKS.get(match["mark"], "")
-        elif match["bare"] is not None:
-            bare = match["bare"]
-            # A lone "*" or "!" is a label; only behind one is it a mark.
-            mark = _MARKS.get(bare[-1], "") if len(bare) > 1 else ""
-            yield "label", bare[:-1] if mark else bare, mark
-        else:
-            yield match[4], "", ""
-
-
-def quote(label: str) -> str:
-    """Spell a label so that the bracket notation reads it back."""
-    bare = re.fullmatch(r'[^\s()"=#]+', label) and (len(label) == 1 or label[-1] not in _MARKS)
-    return label if bare else f'"{label}"'
 
 
 def substitute(host: Tree, address: Address, guest: Tree) -> Tree:
@@ -261,19 +242,21 @@ def adjoin(host: Tree, address: Address, guest: Tree) -> Tree:
 
 def check_substitution(host: Tree, index: int, guest: Tree) -> None:
     """Raise `AdjoinError` unless `guest` may be substituted at node number `index` of `host`."""
-    node, where = host.nodes[index], _where(host, index)
+    node, where = host.nodes[index], node_text(host, index)
     if node.mark != SITE:
         raise AdjoinError(f"{where} is not a substitution site (marked ↓)")
     if guest.is_auxiliary:
-        raise AdjoinError(f"{where} takes initial trees, but {guest} has a foot node")
+        raise AdjoinError(f"{where} takes initial trees, but {brief(guest)} has a foot node")
     _check_label(node, guest, where)
 
 
 def check_adjunction(host: Tree, index: int, guest: Tree) -> None:
     """Raise `AdjoinError` unless `guest` may be adjoined at node number `index` of `host`."""
-    node, where = host.nodes[index], _where(host, index)
+    node, where = host.nodes[index], node_text(host, index)
     if not guest.is_auxiliary:
-        raise AdjoinError(f"only auxiliary trees adjoin, and {guest} has no foot node (marked *)")
+        raise AdjoinError(
+            f"only auxiliary trees adjoin, and {brief(guest)} has no foot node (marked *)"
+        )
     if not host.admits_adjunction(index):
         reason = {FOOT: "a foot node", SITE: "a substitution site", SEALED: "closed to adjunction"}
         raise AdjoinError(f"nothing can adjoin at {where}: it is {reason.get(node.mark, 'a leaf')}")
@@ -282,17 +265,39 @@ def check_adjunction(host: Tree, index: int, guest: Tree) -> None:
 
 def _check_label(node: Node, guest: Tree, where: str) -> None:
     if node.label != guest.root.label:
-        raise AdjoinError(f"{where} does not match the root '{guest.root.label}' of {guest}")
+        raise AdjoinError(f"{where} does not match the root '{guest.root.label}' of {brief(guest)}")
 
 
-def _where(tree: Tree, index: int) -> str:
-    return f"node {format_address(tree.addresses[index])} '{tree.nodes[index].label}'"
+def node_text(tree: Tree, index: int) -> str:
+    """What errors call node number `index`: its address and label."""
+    return f"node {_short_address(tree.address(index))} '{tree.nodes[index].label}'"
+
+
+def _short_address(address: Address) -> str:
+    """An address as an error shows it: its beginning and its length, if it is long."""
+    if len(address) <= _SHOWN_LEVELS:
+        return format_address(address)
+    return f"{format_address(address[:_SHOWN_LEVELS])}.… ({len(address)} levels down)"
 
 
 def _splice(host: Tree, start: int, stop: int, part: tuple[Node, ...]) -> tuple[Node, ...]:
     shift = host.nodes[start].depth
     moved = tuple(Node(n.label, n.depth + shift, n.mark) for n in part)
     return host.nodes[:start] + moved + host.nodes[stop:]
+
+
+class _Problem(NamedTuple):
+    """What keeps a grammar from being one; put into words only if it is shown."""
+
+    reason: str
+    name: str = ""
+    tree: Tree | None = None
+    node: int = 0
+
+    def __str__(self) -> str:
+        if self.tree is None:
+            return self.reason
+        return f"tree '{self.name}', {node_text(self.tree, self.node)}: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -342,104 +347,120 @@ class TAG:
             known = ", ".join(self.trees)
             raise AdjoinError(f"the grammar has no tree '{name}'; it has {known}") from None
 
-    def _problems(self) -> Iterator[str]:
+    def _problems(self) -> Iterator[_Problem]:
         """Everything that keeps this from being a usable grammar, each naming tree and node."""
         both = sorted(set(self.nonterminals) & set(self.terminals))
         if both:
-            yield f"{_listing(both)} cannot be both terminal and nonterminal"
+            yield _Problem(f"{_listing(both)} cannot be both terminal and nonterminal")
         for kind, symbols in (("nonterminal", self.nonterminals), ("terminal", self.terminals)):
             for symbol in symbols:
                 if '"' in symbol or not (symbol == "" or symbol.isprintable()):
-                    yield f"the {kind} {symbol!r} contains a quote or a control character"
-            repeated = sorted({s for s in symbols if symbols.count(s) > 1})
+                    yield _Problem(f"the {kind} {symbol!r} contains a quote or a control character")
+            repeated = sorted(symbol for symbol, times in Counter(symbols).items() if times > 1)
             if repeated:
-                yield f"the {kind} {_listing(repeated)} is listed more than once"
+                yield _Problem(f"the {kind} {_listing(repeated)} is listed more than once")
         if self.start not in self.nonterminals:
-            yield f"the start symbol '{self.start}' is not a nonterminal"
+            yield _Problem(f"the start symbol '{self.start}' is not a nonterminal")
         broken = False
+        inner, outer = set(self.nonterminals), set(self.terminals)
         for name, tree in self.trees.items():
             if not re.fullmatch(r'[^\s()"=#]+', name):
-                yield f"the tree name '{name}' must have no spaces, brackets, quotes, = or #"
-            for problem in self._tree_problems(tree):
+                yield _Problem(
+                    f"the tree name '{name}' must have no spaces, brackets, quotes, = or #"
+                )
+            for index, reason in _tree_problems(tree, inner, outer):
                 broken = True
-                yield f"tree '{name}', {problem}"
+                yield _Problem(reason, name, tree, index)
         if not broken:
             yield from self._use_problems()
 
-    def _tree_problems(self, tree: Tree) -> Iterator[str]:
-        feet = [i for i, node in enumerate(tree.nodes) if node.mark == FOOT]
-        for i, node in enumerate(tree.nodes):
-            where = _where(tree, i)
-            known = "nonterminals" if node.label in self.nonterminals else "terminals"
-            if node.label not in self.nonterminals and node.label not in self.terminals:
-                yield f"{where}: the label is neither among the nonterminals nor the terminals"
-            elif not tree.is_leaf(i):
-                if known == "terminals":
-                    yield f"{where}: a terminal cannot have children"
-                if node.mark in (FOOT, SITE):
-                    yield f"{where}: a node marked {node.mark} cannot have children"
-            elif known == "terminals" and node.mark:
-                yield f"{where}: a terminal cannot be marked {node.mark}"
-            elif known == "nonterminals" and node.mark not in (FOOT, SITE):
-                yield f"{where}: a nonterminal leaf must be a foot (*) or a site (↓)"
-        if len(tree) == 1:
-            yield f"{_where(tree, 0)}: an elementary tree needs at least one child"
-        if len(feet) > 1:
-            yield f"{_where(tree, feet[1])}: a second foot node"
-        if feet and tree.nodes[feet[0]].label != tree.root.label:
-            yield f"{_where(tree, feet[0])}: the foot must carry the root's label"
-
-    def _use_problems(self) -> Iterator[str]:
+    def _use_problems(self) -> Iterator[_Problem]:
         """Trees and sites that no complete derivation from S could ever use."""
         if not any(tree.root.label == self.start for tree in self.initial.values()):
-            yield f"no initial tree has the start symbol '{self.start}' as its root"
+            yield _Problem(f"no initial tree has the start symbol '{self.start}' as its root")
             return
         completable = self._completable()
         for name, tree in self.trees.items():
             for i, node in enumerate(tree.nodes):
                 if node.mark == SITE and node.label not in completable:
-                    yield (
-                        f"tree '{name}', {_where(tree, i)}: no initial tree with this root can ever"
-                        " be completed, so the site stays open"
+                    reason = (
+                        "no initial tree with this root can ever be completed, so the site stays"
+                        " open"
                     )
+                    yield _Problem(reason, name, tree, i)
         for name in sorted(self.trees.keys() - self._reachable()):
             tree = self.trees[name]
             verb = "adjoin at" if tree.is_auxiliary else "be substituted for"
-            yield f"tree '{name}' is never used: it can {verb} no reachable '{tree.root.label}'"
+            yield _Problem(
+                f"tree '{name}' is never used: it can {verb} no reachable '{tree.root.label}'"
+            )
 
     def _completable(self) -> set[str]:
         """Labels of which some initial tree can have all its sites filled."""
+        open_sites = {name: _sites(tree) for name, tree in self.initial.items()}
+        waiting: defaultdict[str, list[str]] = defaultdict(list)  # trees by a label they wait for
+        for name, labels in open_sites.items():
+            for label in labels:
+                waiting[label].append(name)
+        fresh = [self.trees[name].root.label for name, labels in open_sites.items() if not labels]
         found: set[str] = set()
-        while True:
-            more = {
-                tree.root.label
-                for tree in self.initial.values()
-                if all(node.label in found for node in tree.frontier if node.mark == SITE)
-            }
-            if more <= found:
-                return found
-            found |= more
+        while fresh:
+            if (label := fresh.pop()) in found:
+                continue
+            found.add(label)
+            for name in waiting[label]:
+                open_sites[name].discard(label)
+                if not open_sites[name]:
+                    fresh.append(self.trees[name].root.label)
+        return found
 
     def _reachable(self) -> set[str]:
         """Names of the trees that some derivation from S uses."""
-        found = {name for name, tree in self.initial.items() if tree.root.label == self.start}
-        while True:
-            used = [self.trees[name] for name in found]
-            sites = {node.label for tree in used for node in tree.frontier if node.mark == SITE}
-            hosts = {
-                node.label
-                for tree in used
-                for i, node in enumerate(tree.nodes)
-                if tree.admits_adjunction(i)
-            }
-            more = {
-                name
-                for name, tree in self.trees.items()
-                if tree.root.label in (hosts if tree.is_auxiliary else sites)
-            }
-            if more <= found:
-                return found
-            found |= more
+        by_root: defaultdict[tuple[str, bool], list[str]] = defaultdict(list)
+        for name, tree in self.trees.items():
+            by_root[tree.root.label, tree.is_auxiliary].append(name)
+        fresh = by_root.pop((self.start, False), [])
+        found: set[str] = set()
+        while fresh:
+            name = fresh.pop()
+            found.add(name)
+            tree = self.trees[name]
+            hosts = {n.label for i, n in enumerate(tree.nodes) if tree.admits_adjunction(i)}
+            for label, is_auxiliary in (
+                *((label, False) for label in _sites(tree)),
+                *((label, True) for label in hosts),
+            ):
+                fresh += by_root.pop((label, is_auxiliary), [])  # each is reached once
+        return found
+
+
+def _tree_problems(tree: Tree, inner: set[str], outer: set[str]) -> Iterator[tuple[int, str]]:
+    """What is wrong with one tree over the nonterminals `inner` and terminals `outer`, by node."""
+    feet = [i for i, node in enumerate(tree.nodes) if node.mark == FOOT]
+    for i, node in enumerate(tree.nodes):
+        is_terminal = node.label not in inner
+        if is_terminal and node.label not in outer:
+            yield i, "the label is neither among the nonterminals nor the terminals"
+        elif not tree.is_leaf(i):
+            if is_terminal:
+                yield i, "a terminal cannot have children"
+            if node.mark in (FOOT, SITE):
+                yield i, f"a node marked {node.mark} cannot have children"
+        elif is_terminal and node.mark:
+            yield i, f"a terminal cannot be marked {node.mark}"
+        elif not is_terminal and node.mark not in (FOOT, SITE):
+            yield i, "a nonterminal leaf must be a foot (*) or a site (↓)"
+    if len(tree) == 1:
+        yield 0, "an elementary tree needs at least one child"
+    if len(feet) > 1:
+        yield feet[1], "a second foot node"
+    if feet and tree.nodes[feet[0]].label != tree.root.label:
+        yield feet[0], "the foot must carry the root's label"
+
+
+def _sites(tree: Tree) -> set[str]:
+    """The labels of a tree's substitution sites."""
+    return {node.label for node in tree.frontier if node.mark == SITE}
 
 
 def _listing(symbols: list[str]) -> str:

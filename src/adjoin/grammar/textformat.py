@@ -21,8 +21,10 @@ from typing import NamedTuple
 
 from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError
-from adjoin.grammar.tag import FOOT, SITE, TAG, Node, Tree, quote
+from adjoin.grammar.brackets import quote
+from adjoin.grammar.tag import FOOT, SITE, TAG, Node, Tree
 from adjoin.grammar.yields import DELAY, NOISE, PARAMETER, TIMES
+from adjoin.text import brief
 
 DEFAULT_MAX_LAG = 10
 DEFAULT_MAX_DEGREE = 4
@@ -71,7 +73,8 @@ def read_grammar(text: str, source: str = "grammar") -> GrammarEntries:
 
 def _statements(text: str, source: str) -> Iterator[tuple[int, str]]:
     """Each statement with the number of its first line, comments and line ends taken out."""
-    number, statement = 0, ""
+    number = 0
+    statement: list[str] = []
     for i, line in enumerate(text.removeprefix("\ufeff").splitlines(), start=1):
         bare = re.sub(r'("[^"]*")|#.*', lambda m: m[1] or "", line).rstrip()
         if not bare:
@@ -79,13 +82,13 @@ def _statements(text: str, source: str) -> Iterator[tuple[int, str]]:
         if bare[0].isspace():
             if not statement:
                 raise AdjoinError(f"{source}, line {i}: an indented line continues nothing")
-            statement += " " + bare.strip()
+            statement.append(bare.strip())
             continue
         if statement:
-            yield number, statement
-        number, statement = i, bare
+            yield number, " ".join(statement)
+        number, statement = i, [bare]
     if statement:
-        yield number, statement
+        yield number, " ".join(statement)
 
 
 def _read_statement(
@@ -120,7 +123,7 @@ def _read_statement(
         known = ("tree", *_LISTS, *_SINGLES)
         close = get_close_matches(keyword.lower().rstrip(":="), known, n=1)
         hint = f"did you mean '{close[0]}'?" if close else f"lines begin with {', '.join(known)}"
-        raise AdjoinError(f"unknown keyword '{keyword}'; {hint}")
+        raise AdjoinError(f"unknown keyword '{brief(keyword)}'; {hint}")
 
 
 def _words(text: str) -> list[str]:
@@ -128,7 +131,7 @@ def _words(text: str) -> list[str]:
     while position < len(text):
         match = _WORD.match(text, position)
         if match is None:
-            raise AdjoinError(f"cannot read '{text[position:]}'; separate words by blanks")
+            raise AdjoinError(f"cannot read '{brief(text[position:])}'; separate words by blanks")
         words.append(match[1] if match[1] is not None else match[2])
         position = match.end()
     return words

@@ -1,12 +1,13 @@
 """scikit-learn's conventions for an estimator, without its import, which takes longer than a fit.
 
 Receives a subclass whose ``__init__`` only stores its arguments. ``clone``, ``GridSearchCV`` and
-``check_is_fitted`` then work on it; tests hold it against scikit-learn itself.
+``check_is_fitted`` then work on it; tests hold it against scikit-learn's own ``check_estimator``.
 """
 
 from __future__ import annotations
 
 import inspect
+import sys
 from typing import Any, Self
 
 from adjoin.errors import AdjoinError
@@ -45,9 +46,29 @@ class Estimator:
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_tags__(self) -> Any:
+        # Only scikit-learn asks for tags, so it is there.
         from sklearn.base import BaseEstimator
+        from sklearn.utils import RegressorTags
 
         tags = BaseEstimator().__sklearn_tags__()
         tags.estimator_type = "regressor"
+        tags.regressor_tags = RegressorTags()
         tags.target_tags.required = True
         return tags
+
+
+def not_fitted(message: str) -> AdjoinError:
+    """An `AdjoinError` that is scikit-learn's `NotFittedError`, too, where that is loaded.
+
+    Whoever catches scikit-learn's has imported it; for all others it need not be.
+    """
+    exceptions = sys.modules.get("sklearn.exceptions")
+    if exceptions is None:
+        return AdjoinError(message)
+    kind = type(
+        "NotFittedError",
+        (AdjoinError, exceptions.NotFittedError),
+        {"__module__": __name__, "__reduce__": lambda error: (not_fitted, error.args)},
+    )
+    error: AdjoinError = kind(message)
+    return error

@@ -7,6 +7,7 @@ Neither computes any.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -96,8 +97,13 @@ def _describe_white_box(assessment: Assessment[Any]) -> dict[str, Any] | None:
     return {"equation": model.equation, "noise_sd": model.noise_sd, "scores": scores}
 
 
-def print_findings(console: Console, assessment: Assessment[Any]) -> None:
-    """Show what was found: equation, structures, terms, noise, scores, verdict, and the chains."""
+def print_findings(
+    console: Console, assessment: Assessment[Any], spell: Callable[[str], str] = str
+) -> None:
+    """Show what was found: equation, structures, terms, noise, scores, verdict, and the chains.
+
+    `spell` is given every line with advice, to spell arguments as the reader would pass them.
+    """
     posterior, model = assessment.posterior, assessment.model
     if assessment.is_selected:
         console.print(
@@ -126,7 +132,7 @@ def print_findings(console: Console, assessment: Assessment[Any]) -> None:
             if part.white_box is not None:
                 console.print(f"           {escape(part.name)}: {_say_scores(part.white_box)}")
     for line in [*_say_verdict(assessment), *_say_chains(assessment)]:
-        console.print(line)
+        console.print(spell(line))
     if ladders := assessment.diagnostics.get("ladder"):
         unit = distance_unit(posterior) or f"by {posterior.objective.distance}"
         console.print(f"[bold]ladder[/bold]     {escape(ladder_line(ladders, unit))}")

@@ -45,7 +45,9 @@ _OF_FREE_RUN = {
 _MORE_TERMS = "a larger max_lag or max_degree, another input or a function may help"
 _JUDGE_FREE_RUN = "judge models by their free run (objective='abc')"
 _COVER_RANGE = "fit data whose inputs go as far as those it is to be run on"
-_TRY_ELSEWHERE = "hold data out (--validation 0.3), or report on a test file (--data test.csv)"
+_TRY_ELSEWHERE = (
+    "hold data out of the fit (held_out=dataset), or report on test data (test=dataset)"
+)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from adjoin.data.dataset import Dataset
 from adjoin.data.scaling import Scaling
@@ -46,6 +47,10 @@ class Run:
     settings: RunSettings = field(default_factory=RunSettings)
     timing: Mapping[str, float] = field(default_factory=dict)
     held_out: Dataset | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What finds modes is a closure, which no other process can be sent; it is made again.
+        return {name: value for name, value in vars(self).items() if name != "modes"}
 
     @property
     def data(self) -> Dataset:

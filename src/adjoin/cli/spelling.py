@@ -1,0 +1,67 @@
+"""Messages on the command line: arguments of Python, spelled as the options of a command.
+
+Errors and advice are written once, for both: ``objective='abc'``. Receives such a message and the
+command it is about; hands it to the terminal as ``--objective abc``.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from typing import Any
+
+_HINT = re.compile(r"(?<![\w.-])(?<!\w\()([a-z_]+)=(\{'[a-z_]+': [^{}]*\}|'[^']*'|\(\)|[\w.…+]+)")
+_LADDER = re.compile(r"\{'([a-z_]+)': (.*)\}")
+_OTHER_NAMES = {"n_jobs": "jobs", "path": "data"}
+_OTHER_WORDS = {
+    "held_out=dataset": "--validation 0.3",
+    "test=dataset": "adjoin report --data test.csv",
+}
+
+
+def find_command(root: Any, words: Sequence[str]) -> Any:
+    """The command that these words call: the last that is one, below `root`."""
+    for word in words:
+        root = getattr(root, "commands", {}).get(word, root)
+    return root
+
+
+def spell_for(words: Sequence[str], message: str) -> str:
+    """A message as it is to be read by who calls the command of these words."""
+    from typer.main import get_command
+
+    from adjoin.cli.app import app
+
+    return speller(find_command(get_command(app), words))(message)
+
+
+def spell_for_fit(message: str) -> str:
+    """Advice, which is about the next fit."""
+    return spell_for(["fit"], message)
+
+
+def speller(command: Any) -> Callable[[str], str]:
+    """What spells messages for a command; what it has no option for stays as it is."""
+    options = {_name(option): option for option in command.params if _name(option)}
+
+    def spelled(found: re.Match[str]) -> str:
+        name, value = found[1], found[2]
+        if inner := _LADDER.fullmatch(value):
+            name, value = inner[1], inner[2]
+        option = options.get(_OTHER_NAMES.get(name, name)) or options.get(name)
+        if option is None:
+            return _OTHER_WORDS.get(found[0], found[0])
+        if value in ("True", "False"):
+            spellings = option.opts if value == "True" else option.secondary_opts
+            return str(spellings[0]) if spellings else found[0]
+        plain = "" if value == "()" else value.strip("'")
+        return f"{option.opts[0]} {plain if plain == '…' else shlex.quote(plain)}"
+
+    return lambda message: _HINT.sub(spelled, message)
+
+
+def _name(option: Any) -> str:
+    """An option as an argument of Python would be called; empty for what is no option."""
+    first = str(option.opts[0])
+    return first.removeprefix("--").replace("-", "_") if first.startswith("--") else ""
