@@ -19,7 +19,7 @@ from adjoin.errors import AdjoinError
 from adjoin.files import write_whole
 from adjoin.grammar.alphabet import Alphabet, compile_alphabet
 from adjoin.grammar.derivation import Derivation, DerivedTree, derive
-from adjoin.grammar.library import KEITH, polynomial_tag, with_initial_tree
+from adjoin.grammar.library import KEITH, Functions, polynomial_tag, with_initial_tree
 from adjoin.grammar.tag import TAG
 from adjoin.grammar.terms import Structure
 from adjoin.grammar.textformat import (
@@ -98,12 +98,15 @@ class Grammar:
         cls,
         inputs: str | Iterable[str] = ("u",),
         output: str = "y",
-        functions: str | Iterable[str] = (),
+        functions: Functions = (),
         noise: bool = False,
         max_lag: int = DEFAULT_MAX_LAG,
         max_degree: int = DEFAULT_MAX_DEGREE,
     ) -> Self:
-        """Polynomial NARX models, the grammar G_N of the paper; NARMAX with ``noise=True``."""
+        """Polynomial NARX models, the grammar G_N of the paper; NARMAX with ``noise=True``.
+
+        `functions` are for all signals, ``"abs, pos[0.25]"``, or for each, ``{"u": "pos[0.25]"}``.
+        """
         names = SignalNames.declare(inputs, output)
         signals = names.ordered if noise else (*names.inputs, names.output)
         tag = polynomial_tag(names, signals=signals, functions=functions)
@@ -114,7 +117,7 @@ class Grammar:
         cls,
         inputs: str | Iterable[str] = ("u",),
         output: str = "y",
-        functions: str | Iterable[str] = (),
+        functions: Functions = (),
         max_lag: int = DEFAULT_MAX_LAG,
         max_degree: int = DEFAULT_MAX_DEGREE,
     ) -> Self:
@@ -126,7 +129,7 @@ class Grammar:
         cls,
         inputs: str | Iterable[str] = ("u",),
         output: str = "y",
-        functions: str | Iterable[str] = (),
+        functions: Functions = (),
         max_lag: int = DEFAULT_MAX_LAG,
     ) -> Self:
         """Linear models in past inputs and outputs; with functions, of those as well."""
@@ -140,7 +143,7 @@ class Grammar:
         cls,
         inputs: str | Iterable[str] = ("u",),
         output: str = "y",
-        functions: str | Iterable[str] = (),
+        functions: Functions = (),
         max_lag: int = DEFAULT_MAX_LAG,
     ) -> Self:
         """Finite impulse responses: linear models in the inputs alone."""
@@ -153,7 +156,7 @@ class Grammar:
         cls,
         inputs: str | Iterable[str] = ("u",),
         output: str = "y",
-        functions: str | Iterable[str] = (),
+        functions: Functions = (),
         max_lag: int = DEFAULT_MAX_LAG,
         max_degree: int = DEFAULT_MAX_DEGREE,
     ) -> Self:
