@@ -211,6 +211,14 @@ PROBLEMS = {
     ),
     "clear": Problem(_series(3, 60, 1, 1.5), NINE, Prior(units="raw", noise_scale=1.0)),
     "two inputs": Problem(_series(4, 40, 2, 0.5), SWAPS, Prior(degree_rate=1.0), moves=UNEVEN),
+    "hinges of each signal": Problem(
+        _series(8, 40, 1, 0.5),
+        Grammar.narx(
+            functions={"u": "pos[0.3], pos[-0.2]", "y": "pos[0.3]"}, max_lag=1, max_degree=1
+        ),
+        Prior(),
+        moves=UNEVEN,
+    ),
     "fixed terms": Problem(
         _series(5, 40, 1, 0.5), NINE.with_initial("u(k-1) + abs(u(k))*y(k-1)"), Prior()
     ),
@@ -222,7 +230,14 @@ PROBLEMS = {
         moves=UNEVEN,
     ),
 }
-UNCERTAIN = {"weak", "noise alone, uneven moves", "two inputs", "fixed terms", "power"}
+UNCERTAIN = {
+    "weak",
+    "noise alone, uneven moves",
+    "two inputs",
+    "hinges of each signal",
+    "fixed terms",
+    "power",
+}
 
 
 def _largest_t(batches: np.ndarray, expected: np.ndarray) -> tuple[float, float]:

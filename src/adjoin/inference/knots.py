@@ -17,7 +17,7 @@ from adjoin.errors import AdjoinError
 from adjoin.grammar.functions import HINGE, hinge_word
 from adjoin.grammar.library import Functions, functions_by_signal
 
-_DIGITS = 3  # of the standard deviation: far below what a knot can be told to, and readable
+_STEP = 0.02  # of the standard deviation: too little to tell on data, and equations stay readable
 
 
 def place_hinges(
@@ -68,8 +68,8 @@ def quantile_knots(series: Float1D, n_knots: int) -> list[float]:
     .. math:: c_i = Q\left(\frac{i}{n + 1}\right), \quad i = 1, …, n, \qquad \min x < c_i < \max x
 
     with Q the smallest observed value at or below which that share of the samples lies; so a signal
-    of two levels has no knot. Knots are rounded to three digits of the standard deviation, which
-    moves them by 0.5 % of it at most, and those that then coincide are one.
+    of two levels has no knot. Knots are rounded to a power of ten of at most 2 % of the standard
+    deviation, which moves them by 1 % of it at most, and those that then coincide are one.
 
     Parameters
     ----------
@@ -82,6 +82,6 @@ def quantile_knots(series: Float1D, n_knots: int) -> list[float]:
         return []
     share = np.arange(1, n_knots + 1) / (n_knots + 1)
     quantile = np.quantile(series, share, method="inverted_cdf")
-    decimals = _DIGITS - 1 - math.floor(math.log10(spread))
+    decimals = -math.floor(math.log10(_STEP * spread))
     rounded = [round(float(c), decimals) + 0.0 for c in quantile if low < c < high]
     return sorted({c for c in rounded if low < c < high})
