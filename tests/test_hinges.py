@@ -166,13 +166,7 @@ def test_how_many_knots_is_a_setting_and_words_may_be_mixed() -> None:
     assert functions[:2] == ["", "abs"]
     knots = [float(word[4:-1]) for word in functions[2:]]
     assert knots == pytest.approx([lower, upper], abs=0.03)
-    assert (
-        found.posterior_.settings["call"]
-        == (
-            "samples=50, chains=2, max_lag=2, max_degree=2, seed=0, functions='abs, hinge', knots=2"
-        )
-        or "functions='abs, hinge'" in found.posterior_.settings["call"]
-    )
+    assert "functions='abs, hinge'" in found.posterior_.settings["call"]
     assert "knots=2" in found.posterior_.settings["call"]
 
 
@@ -211,12 +205,12 @@ def test_a_fixed_term_may_be_a_hinge() -> None:
 def test_a_saved_run_comes_back(objective: str, tmp_path: Path) -> None:
     u, y = simulated(TestUnits.equation, n=80)
     settings: dict[str, Any] = {"samples": 200, "objective": objective}
-    run = quick(functions="hinge, abs", **settings).fit(u, y).posterior_
-    run.save(tmp_path / "run.nc")
+    found = quick(functions="hinge, abs", **settings).fit(u, y).posterior_
+    found.save(tmp_path / "run.nc")
     again = load(tmp_path / "run.nc")
-    assert_made_of_the_same(again, run)
-    assert again.map_model.equation == run.map_model.equation
-    assert again.settings["functions"] == run.settings["functions"]
+    assert_made_of_the_same(again, found)
+    assert again.map_model.equation == found.map_model.equation
+    assert again.settings["functions"] == found.settings["functions"]
 
 
 def test_models_come_back_from_their_files_and_run_as_code(bent: Posterior, tmp_path: Path) -> None:

@@ -58,12 +58,12 @@ def _look_up(word: str) -> Function | None:
     knot = _read_knot(word)
     if knot is None or hinge_word(knot) != word:
         return None
-    return FUNCTIONS[_POS]._replace(name=word, shift=knot)
+    return FUNCTIONS[_POS]._replace(name=word, knot=knot)
 
 
 def is_hinge(word: str) -> bool:
     """Whether a word stands for a function of x - c, with c of any value."""
-    return find_function(word).takes_shift
+    return find_function(word).knot is not None
 
 
 def is_meant_as_function(word: str) -> bool:

@@ -253,7 +253,7 @@ class _Reader:
         if self._is_function(argument[1]):
             self._fail("a function inside a function is not supported", argument[2])
         atom = self._atom(argument)
-        if name in FUNCTIONS and FUNCTIONS[name].takes_shift:
+        if name in FUNCTIONS and FUNCTIONS[name].knot is not None:
             return Atom(atom.signal, atom.lag, hinge_word(self._knot()))
         if self._peek() in ("-", "+"):
             self._fail(f"only pos(...) takes a shift, not {name}(...)")
@@ -279,7 +279,7 @@ class _Reader:
         behind = [token for _, token, _ in self.tokens[self.place : self.place + 2]]
         is_signal = behind == ["(", "k"]
         return name == "sqrt" or (
-            name in FUNCTIONS and not (FUNCTIONS[name].takes_shift and is_signal)
+            name in FUNCTIONS and not (FUNCTIONS[name].knot is not None and is_signal)
         )
 
     def _peek(self) -> str | None:
