@@ -18,14 +18,15 @@ from adjoin.data.dataset import Dataset
 from adjoin.data.scaling import Scaling
 from adjoin.errors import AdjoinError
 from adjoin.grammar import Grammar, Structure
-from adjoin.grammar.library import Functions
+from adjoin.grammar.functions import HINGE
+from adjoin.grammar.library import Functions, functions_by_signal
 from adjoin.grammar.parser import read_equation
 from adjoin.inference.arguments import check_arguments, check_held_out
 from adjoin.inference.autocorrelation import integrated_time
 from adjoin.inference.engine import Engine
 from adjoin.inference.engines import find_engine
 from adjoin.inference.estimator import Estimator
-from adjoin.inference.knots import asks_for_hinges, place_hinges
+from adjoin.inference.knots import place_hinges
 from adjoin.inference.ladder import Ladder
 from adjoin.inference.moves import Moves
 from adjoin.inference.prior import STANDARD, Prior
@@ -321,13 +322,14 @@ class Identifier(Estimator):
 
     def _functions(self, data: Dataset) -> Functions:
         """The functions of the default grammar, hinges with their knots."""
-        if not asks_for_hinges(self.functions, data):
+        asked = functions_by_signal(self.functions, data.names.ordered[:-1])
+        if not any(HINGE in words for words in asked.values()):
             if self.knots != self._parameters()["knots"]:
                 raise AdjoinError(f"knots={self.knots!r} are of hinges; add functions='hinge'")
-            return self.functions
+            return asked
         # Knots are where the signals of the model bend: of deviations, if these are modelled.
         offset = Scaling.from_dataset(data, bool(self.center), scale=False).offset
-        return place_hinges(self.functions, data, offset, self.knots)
+        return place_hinges(asked, data, offset, self.knots)
 
     def _engine(
         self, engine: type[Engine], problem: Problem, prior: Prior, **changed: Any

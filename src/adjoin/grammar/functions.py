@@ -21,8 +21,10 @@ FUNCTIONS: dict[str, Function] = {function.name: function for function in REGIST
 HINGE = "hinge"
 """What stands for hinges whose knots are yet to be taken from data."""
 
-_POS = "pos"
-_SYNONYMS = {"sqrt(abs)": "sqrtabs", "sqrt(abs(.))": "sqrtabs", _POS: f"{_POS}[0]"}
+POS = "pos"
+"""What hinges are made of."""
+
+_SYNONYMS = {"sqrt(abs)": "sqrtabs", "sqrt(abs(.))": "sqrtabs", POS: f"{POS}[0]"}
 _BRACKETED = re.compile(r"(?P<name>\w+)\[(?P<knot>[^\[\]]*)\]")
 
 
@@ -30,7 +32,7 @@ def hinge_word(knot: float) -> str:
     """The word of max(x - c, 0): ``pos[0.25]``; it reads back to exactly the same knot c."""
     if not math.isfinite(knot):
         raise AdjoinError(f"the knot of a hinge must be a finite number, not {knot!r}")
-    return f"{_POS}[{number_text(knot)}]"
+    return f"{POS}[{number_text(knot)}]"
 
 
 def number_text(value: float) -> str:
@@ -54,21 +56,21 @@ def find_function(word: str) -> Function:
 @lru_cache(maxsize=4096)
 def _look_up(word: str) -> Function | None:
     if word in FUNCTIONS:
-        return FUNCTIONS[word] if word != _POS else None
+        return FUNCTIONS[word] if word != POS else None
     knot = _read_knot(word)
     if knot is None or hinge_word(knot) != word:
         return None
-    return FUNCTIONS[_POS]._replace(name=word, knot=knot)
+    return FUNCTIONS[POS]._replace(name=word, shift=knot)
 
 
 def is_hinge(word: str) -> bool:
     """Whether a word stands for a function of x - c, with c of any value."""
-    return find_function(word).knot is not None
+    return find_function(word).code == FUNCTIONS[POS].code
 
 
 def is_meant_as_function(word: str) -> bool:
     """Whether a word before a signal is to be a function, rightly spelled or not."""
-    return word in FUNCTIONS or word.startswith(f"{_POS}[")
+    return word in FUNCTIONS or word.startswith(f"{POS}[")
 
 
 def function_name(name: str) -> str:
@@ -90,7 +92,7 @@ def function_name(name: str) -> str:
             f"cannot read the function '{name}': only pos takes a knot, a finite number, as in"
             " pos[0.25] for the larger of x - 0.25 and 0"
         )
-    known = [f"{_POS}[0.25]" if text == _POS else text for text in FUNCTIONS if text]
+    known = [f"{POS}[0.25]" if text == POS else text for text in FUNCTIONS if text]
     meant = get_close_matches(plain, known, n=1)
     hint = f" (did you mean {meant[0]}?)" if meant else ""
     raise AdjoinError(f"unknown function '{name}'{hint}; the grammar offers {', '.join(known)}")
@@ -98,7 +100,7 @@ def function_name(name: str) -> str:
 
 def _read_knot(word: str) -> float | None:
     match = _BRACKETED.fullmatch(word)
-    if match is None or match["name"] != _POS:
+    if match is None or match["name"] != POS:
         return None
     try:
         knot = float(match["knot"])

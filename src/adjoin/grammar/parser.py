@@ -21,7 +21,7 @@ from typing import NoReturn
 from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError
 from adjoin.grammar.equation import Coefficient, Equation
-from adjoin.grammar.functions import FUNCTIONS, hinge_word
+from adjoin.grammar.functions import FUNCTIONS, POS, hinge_word
 from adjoin.grammar.terms import Atom, Structure, Term, make_term
 
 # Bounds on what may be typed, so that a slip like u(k)^99999999 is an error and not a full memory.
@@ -248,12 +248,12 @@ class _Reader:
                     self.tokens[self.place - 1][2],
                 )
             self._take("(", "(")
-        like = ", as in pos(u(k-1) - 0.25)" if name == "pos" else ""
+        like = ", as in pos(u(k-1) - 0.25)" if name == POS else ""
         argument = self._take("name", f"a signal inside {name}(...){like}")
         if self._is_function(argument[1]):
             self._fail("a function inside a function is not supported", argument[2])
         atom = self._atom(argument)
-        if name in FUNCTIONS and FUNCTIONS[name].knot is not None:
+        if name == POS:
             return Atom(atom.signal, atom.lag, hinge_word(self._knot()))
         if self._peek() in ("-", "+"):
             self._fail(f"only pos(...) takes a shift, not {name}(...)")
@@ -277,10 +277,8 @@ class _Reader:
     def _is_function(self, name: str) -> bool:
         """Whether a name that was just read is a function; a signal may be called pos."""
         behind = [token for _, token, _ in self.tokens[self.place : self.place + 2]]
-        is_signal = behind == ["(", "k"]
-        return name == "sqrt" or (
-            name in FUNCTIONS and not (FUNCTIONS[name].knot is not None and is_signal)
-        )
+        is_signal = name == POS and behind == ["(", "k"]
+        return name == "sqrt" or (name in FUNCTIONS and not is_signal)
 
     def _peek(self) -> str | None:
         return self.tokens[self.place][1] if self.place < len(self.tokens) else None

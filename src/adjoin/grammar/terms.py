@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError
-from adjoin.grammar.functions import find_function, is_function
+from adjoin.grammar.functions import find_function
 
 
 class Atom(NamedTuple):
@@ -33,11 +34,14 @@ Term = tuple[Atom, ...]
 
 def atom_key(atom: Atom, names: SignalNames) -> tuple[int, int, int, float]:
     """Canonical order of atoms: declared signal order, lag, plain before in a function, knot."""
-    if not is_function(atom.function):
-        raise AdjoinError(f"unknown function '{atom.function}' of {atom.signal}")
-    return names.position(atom.signal), atom.lag, *function_key(atom.function)
+    try:
+        place, knot = function_key(atom.function)
+    except AdjoinError as error:
+        raise AdjoinError(f"{error} of {atom.signal}") from None
+    return names.position(atom.signal), atom.lag, place, knot
 
 
+@lru_cache(maxsize=4096)
 def function_key(word: str) -> tuple[int, float]:
     """Canonical order of functions: that of the register, hinges by their knot."""
     function = find_function(word)

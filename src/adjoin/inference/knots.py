@@ -56,12 +56,6 @@ def place_hinges(
     return found
 
 
-def asks_for_hinges(functions: Functions, data: Dataset) -> bool:
-    """Whether some signal is to have hinges with knots from data."""
-    asked = functions_by_signal(functions, data.names.ordered[:-1])
-    return any(HINGE in words for words in asked.values())
-
-
 def quantile_knots(series: Float1D, n_knots: int) -> list[float]:
     r"""Knots at quantiles of a series, where max(x - c, 0) is neither 0 nor x - c throughout.
 

@@ -27,8 +27,8 @@ class Function(NamedTuple):
     none. They raise nothing: where f is not finite, it is infinite.
     ``can_overflow`` : whether its Python source raises an error beyond the range of numbers.
     ``python_helper`` : what its Python source needs to be defined before.
-    ``knot`` : c, of a function that may stand around x - c; None of the others. In the register c
-    is 0; ``grammar.functions`` makes the others.
+    ``shift`` : c, where f is applied to x - c. In the register it is 0; ``grammar.functions`` makes
+    hinges of ``pos`` with any other.
     """
 
     code: int
@@ -42,12 +42,7 @@ class Function(NamedTuple):
     slope: RealFunction
     can_overflow: bool = False
     python_helper: str = ""
-    knot: float | None = None
-
-    @property
-    def shift(self) -> float:
-        """What is taken off a signal before f is applied to it: c, or 0."""
-        return self.knot or 0.0
+    shift: float = 0.0
 
     def argument(self, scale: float) -> tuple[float, float]:
         r"""The factor a and the shift b in what f is applied to where a signal is x̃ = x/s.
@@ -229,6 +224,5 @@ REGISTER: tuple[Function, ...] = (
         homogeneity=1.0,
         value=_pos,
         slope=_pos_slope,
-        knot=0.0,
     ),
 )
