@@ -7,17 +7,30 @@ from tests.naive import simulate
 
 from adjoin.data.names import SignalNames
 from adjoin.grammar import Atom, Derivation, Grammar, Step, Structure
+from adjoin.grammar.functions import hinge_word
 from adjoin.grammar.spelling import reduce_product
 from adjoin.grammar.tag import TAG
 
-FUNCTIONS = tuple(simulate.FUNCTIONS)
+FUNCTIONS = tuple(name for name in simulate.FUNCTIONS if name != "pos")
+KNOTS = st.sampled_from([0.0, 0.25, -0.25, 2.0, -1e-7, 1e16]) | st.floats(-2.0, 2.0)
+WORDS = st.sampled_from(FUNCTIONS) | KNOTS.map(hinge_word)
 
 
 @st.composite
 def grammars(draw: st.DrawFn) -> Grammar:
     """Any ready dynamical grammar, with one to three inputs and some functions."""
     inputs = draw(st.sampled_from([("u",), ("u", "udot"), ("op", "par", "v1")]))
-    functions = draw(st.sampled_from([(), ("abs",), ("sqrtabs", "sin")]))
+    functions = draw(
+        st.sampled_from(
+            [
+                (),
+                ("abs",),
+                ("sqrtabs", "sin"),
+                ("pos[0.25]", "pos[-1e-07]", "abs"),
+                {inputs[-1]: ("pos[0]", "pos[2]", "tanh")},
+            ]
+        )
+    )
     make = draw(
         st.sampled_from([Grammar.narx, Grammar.narmax, Grammar.arx, Grammar.fir, Grammar.volterra])
     )
@@ -62,7 +75,7 @@ def atoms(draw: st.DrawFn, names: SignalNames, max_lag: int = 6, noise: bool = T
     signals = names.ordered if noise else names.ordered[:-1]
     signal = draw(st.sampled_from(signals))
     smallest = 0 if signal in names.inputs else 1
-    function = "" if signal == names.noise else draw(st.sampled_from(FUNCTIONS))
+    function = "" if signal == names.noise else draw(WORDS)
     return Atom(signal, draw(st.integers(smallest, max_lag)), function)
 
 

@@ -9,7 +9,7 @@ import inspect
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -19,6 +19,8 @@ from adjoin.data.dataset import Dataset
 from adjoin.data.scaling import Scaling
 from adjoin.errors import AdjoinError
 from adjoin.grammar import Grammar, Structure
+from adjoin.grammar.functions import HINGE
+from adjoin.grammar.library import Functions, functions_by_signal
 from adjoin.grammar.parser import read_equation
 from adjoin.inference.arguments import check_arguments, check_held_out
 from adjoin.inference.centring import MARGIN, N_CHAINS, N_SAMPLES, best_posterior
@@ -26,6 +28,7 @@ from adjoin.inference.engine import Engine
 from adjoin.inference.engines import find_engine
 from adjoin.inference.engines.prediction import PredictionEngine
 from adjoin.inference.estimator import Estimator, not_fitted
+from adjoin.inference.knots import place_hinges
 from adjoin.inference.ladder import Ladder
 from adjoin.inference.moves import Moves
 from adjoin.inference.prior import STANDARD, Prior
@@ -96,8 +99,13 @@ class Identifier(Estimator):
         How: ``"joint"`` learns their coefficients with the rest (the paper's Method 3);
         ``"residual"`` fits the fixed terms by least squares first, keeps these coefficients, and
         learns further terms on what is left (Method 2).
-    functions : str or sequence of str
+    functions : str, sequence of str, or mapping of signal to those
         Functions that the default grammar may put around a signal: ``"abs"``, ``"sin, cos"``.
+        ``"hinge"`` is for shapes that bend, such as saturation and dead zone: ``pos(x - c)``, the
+        larger of x - c and 0, with knots c at quantiles of the training data. By signal:
+        ``{"u": "hinge", "y": "abs"}``.
+    knots : int
+        How many knots each signal has with ``functions="hinge"``: at the quantiles i/(knots + 1).
     likelihood_power : float or "auto"
         w: the likelihood counts to this power. 1: residuals are taken as independent. Residuals of
         a real rig are not, and then 1 is too sure of itself; ``"auto"`` estimates w from the
@@ -170,7 +178,7 @@ class Identifier(Estimator):
         n_jobs: int | None = None,
         progress: bool | Observer | None = None,
         checkpoint: None = None,
-        functions: str | Iterable[str] = (),
+        functions: Functions = (),
         likelihood_power: float | str = 1.0,
         moves: Mapping[str, float] | Moves | None = None,
         memory_mb: int = 512,
@@ -178,6 +186,7 @@ class Identifier(Estimator):
         distance: Callable[..., float] | None = None,
         ladder: Mapping[str, Any] | Ladder | None = None,
         runaway: float = RUNAWAY,
+        knots: int = 3,
     ) -> None:
         self.objective = objective
         self.grammar = grammar
@@ -205,6 +214,7 @@ class Identifier(Estimator):
         self.distance = distance
         self.ladder = ladder
         self.runaway = runaway
+        self.knots = knots
 
     def fit(self, u: Any, y: Any = None, held_out: Dataset | None = None) -> Self:
         """Learn the posterior of equations from input and output.
@@ -313,7 +323,7 @@ class Identifier(Estimator):
             grammar = Grammar.narx(
                 inputs=data.names.inputs,
                 output=data.names.output,
-                functions=self.functions,
+                functions=self._functions(data),
                 constant=prior.constant_odds > 0.0,
                 max_lag=self.max_lag,
                 max_degree=self.max_degree,
@@ -323,6 +333,8 @@ class Identifier(Estimator):
         elif self.functions:
             raise AdjoinError("the grammar has its own functions; set them there only")
         else:
+            if self.knots != self._parameters()["knots"]:
+                raise AdjoinError("the grammar has its own hinges; set their knots there only")
             for name, default in (("max_lag", 10), ("max_degree", 4)):
                 given, own = getattr(self, name), getattr(grammar, name)
                 if given not in (default, own):
@@ -339,6 +351,17 @@ class Identifier(Estimator):
                 stacklevel=3,
             )
         return grammar.with_initial(fixed.structure)
+
+    def _functions(self, data: Dataset) -> Functions:
+        """The functions of the default grammar, hinges with their knots."""
+        asked = functions_by_signal(self.functions, data.names.ordered[:-1])
+        if not any(HINGE in words for words in asked.values()):
+            if self.knots != self._parameters()["knots"]:
+                raise AdjoinError(f"knots={self.knots!r} are of hinges; add functions='hinge'")
+            return asked
+        # Knots are where the signals of the model bend: of deviations, if these are modelled.
+        offset = Scaling.from_dataset(data, bool(self.center), scale=False).offset
+        return place_hinges(asked, data, offset, self.knots)
 
     def _engine(
         self, engine: type[Engine], problem: Problem, prior: Prior, **changed: Any

@@ -25,6 +25,7 @@ from adjoin.errors import AdjoinError, DivergenceWarning
 from adjoin.grammar import Atom, Grammar, Structure, Term
 from adjoin.grammar.derivation import DerivedTree
 from adjoin.grammar.equation import equation_latex, equation_sympy, equation_text, term_text
+from adjoin.grammar.functions import find_function, hinge_word, is_hinge
 from adjoin.grammar.parser import read_equation
 from adjoin.grammar.terms import powers
 from adjoin.modelling.digits import ENOUGH, Digits, FittedTo, enough_digits, rounded_text
@@ -238,7 +239,7 @@ class Model:
         if shift := self.offsets.get(self.names.output, 0.0):
             total[()] = shift
         for term, theta in zip(self.structure, self.theta, strict=True):
-            if any(atom.function and atom.signal in self.offsets for atom in term):
+            if any(self._is_bound(atom) for atom in term):
                 raise AdjoinError(
                     f"{term_text(term)} has a function of a centred signal, which no polynomial in"
                     " the raw signals equals; keep the model in deviations"
@@ -252,11 +253,19 @@ class Model:
         noise_sd, limits = self.noise_sd, self.limits
         return Model(structure, values, noise_sd, limits=limits, fitted_to=self.fitted_to)
 
+    def _is_bound(self, atom: Atom) -> bool:
+        """Whether an atom is a function of deviations that has no like of raw signals."""
+        is_centred = atom.signal in self.offsets
+        return is_centred and bool(atom.function) and not is_hinge(atom.function)
+
     def _binomial(self, atom: Atom, power: int) -> list[tuple[Atom, int, float]]:
         """(atom - o)^power as (atom, j, factor) for every power j that remains of the atom."""
         if atom.signal not in self.offsets:
             return [(atom, power, 1.0)]
         shift = -self.offsets[atom.signal]
+        if atom.function:  # a hinge, whose knot moves with the signal
+            knot = find_function(atom.function).shift - shift
+            return [(atom._replace(function=hinge_word(knot)), power, 1.0)]
         return [(atom, j, math.comb(power, j) * shift ** (power - j)) for j in range(power + 1)]
 
     @property

@@ -225,6 +225,17 @@ PROBLEMS = {
         _series(2, 25, 1, 0.0), NINE, Prior(noise_scale=0.5, power_weight=0.2), moves=UNEVEN
     ),
     "clear": Problem(_series(3, 60, 1, 1.5), NINE, Prior(units="raw", noise_scale=1.0)),
+    "hinges of each signal": Problem(
+        _series(8, 40, 1, 0.5),
+        Grammar.narx(
+            functions={"u": "pos[0.3], pos[-0.2]", "y": "pos[0.3]"},
+            constant=False,
+            max_lag=1,
+            max_degree=1,
+        ),
+        Prior(noise_scale=1e-5),
+        moves=UNEVEN,
+    ),
     "two inputs": Problem(
         _series(4, 40, 2, 0.5), SWAPS, Prior(degree_rate=1.0, noise_scale=1e-5), moves=UNEVEN
     ),

@@ -41,6 +41,13 @@ CASES: dict[str, tuple[Grammar, Prior, Moves]] = {
     "degree 3": (Grammar.narx(max_lag=1, max_degree=3), LONG, UNEVEN),
     "two inputs": (Grammar.narx(inputs=("u", "v"), max_lag=1, max_degree=2), LONG, UNEVEN),
     "functions": (Grammar.narx(functions=("abs",), max_lag=1, max_degree=2), LONG, Moves()),
+    "hinges of each signal": (
+        Grammar.narx(
+            functions={"u": "pos[0.3]", "y": "pos[0.3], pos[-0.2]"}, max_lag=1, max_degree=2
+        ),
+        LONG,
+        UNEVEN,
+    ),
     "fixed terms": (SISO.with_initial("u(k-1)^2 + u(k)"), LONG, UNEVEN),
     "fixed terms beyond the alphabet": (
         Grammar.narx(inputs=("u", "v"), max_lag=1, max_degree=2).with_initial(

@@ -52,7 +52,9 @@ def make_engine(name: str, thin: int = 3) -> Engine:
     outputs = [0.5 * np.roll(u[:, 0], 1) + 0.3 * u[:, 1] ** 2 for u in inputs]
     outputs = [y + 0.4 * rng.standard_normal(len(y)) for y in outputs]
     data = Dataset.from_arrays(inputs, outputs, names=("u", "v", "y"))
-    grammar = Grammar.narx(inputs=("u", "v"), functions=("abs",), max_lag=2, max_degree=2)
+    grammar = Grammar.narx(
+        inputs=("u", "v"), functions=("abs", "pos[0.3]"), max_lag=2, max_degree=2
+    )
     return find_engine(name)(
         problem=Problem(data, grammar.with_initial("u(k-1)").alphabet),
         prior=Prior(expected_terms=4.0),

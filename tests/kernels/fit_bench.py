@@ -122,7 +122,7 @@ def terms_of(text: str, grammar: Grammar) -> list[Term]:
     return list(Structure.parse(text, grammar.alphabet.names))
 
 
-FUNCTIONS = ("abs", "sin", "cos", "tanh", "exp", "sqrtabs")
+FUNCTIONS = ("abs", "sin", "cos", "tanh", "exp", "sqrtabs", "pos[0.3]", "pos[-0.2]")
 
 
 GRAMMAR = Grammar.narx(inputs=("u", "v"), functions=FUNCTIONS, max_lag=3, max_degree=4)
@@ -162,6 +162,8 @@ EQUATIONS = {
     "powers of the output": "0.4*u(k-1) + 0.3*y(k-1) - 0.05*y(k-2)^2*y(k-1)*u(k) - 0.01*y(k-1)^4"
     " + 0.1*v(k)^2*y(k-3)^2 + 0.1*y(k-1)*y(k-2)*y(k-3)",
     "a linear output": "0.4*u(k-1) + 0.3*y(k-1) - 0.5*y(k-3)",
+    "output in hinges": "0.5*u(k-1) + 0.6*y(k-1) - 0.4*pos(y(k-1) - 0.3)"
+    " - 0.1*pos(y(k-2) + 0.2)*pos(v(k) - 0.3) + 0.05*pos(y(k-3) + 0.2)^2",
 }
 
 

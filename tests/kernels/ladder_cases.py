@@ -70,6 +70,15 @@ CUBIC = Grammar.narx(max_lag=2, max_degree=3)
 TWO = Grammar.narx(inputs=("u", "v"), functions=("abs", "tanh"), max_lag=2, max_degree=2)
 
 
+# Signals differ in their hinges: some swaps lead to an atom that there is, and some do not.
+BENT = Grammar.narx(
+    inputs=("u", "v"),
+    functions={"u": "pos[0.4]", "v": "pos[0.4], abs", "y": "pos[0.4], pos[-0.5]"},
+    max_lag=2,
+    max_degree=2,
+)
+
+
 PINNED = SISO.with_initial("u(k-1) + u(k-2)^2")
 
 
@@ -114,6 +123,9 @@ CASES = {
     "default prior and moves": Case(rig_data(seed=6), CUBIC, prior=Prior(), moves=Moves()),
     "two inputs, functions": Case(
         rig_data(2, seed=7), TWO, tolerance=(1.3, 3.0), functions=("abs", "tanh")
+    ),
+    "two inputs, hinges": Case(
+        rig_data(2, seed=18), BENT, tolerance=(1.3, 3.0), functions=("pos[0.4]", "pos[-0.5]")
     ),
     "two inputs, paper's rule": Case(rig_data(2, seed=8), TWO, guided=0.0),
     "fixed terms": Case(

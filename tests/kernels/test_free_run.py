@@ -24,7 +24,8 @@ from adjoin.kernels.free_run import FIRST_BLOCK, assemble, feeds_back, free_run_
 from adjoin.kernels.simulate import BLOCK
 from adjoin.kernels.tables import FitWork
 
-FUNCTIONS = ("abs", "sin", "cos", "tanh", "sign", "exp", "sqrtabs")
+HINGES = ("pos[0]", "pos[0.4]", "pos[-0.3]")
+FUNCTIONS = ("abs", "sin", "cos", "tanh", "sign", "exp", "sqrtabs", *HINGES)
 NARX = Grammar.narx(inputs=("u", "v"), functions=FUNCTIONS, max_lag=3, max_degree=4)
 PLAIN = Grammar.narx(inputs=("u", "v"), max_lag=3, max_degree=4)
 # Blocks of 16, 32, 64, 128, 128 samples: records end within them, and one is all of two samples.

@@ -64,10 +64,18 @@ def _data(n_inputs: int = 1, lengths: tuple[int, ...] = (60,), seed: int = 0) ->
 
 SISO = Grammar.narx(max_lag=2, max_degree=3)
 TWO = Grammar.narx(inputs=("u", "v"), functions=("abs", "tanh"), max_lag=2, max_degree=2)
+# Signals differ in their hinges: some swaps lead to an atom that there is, and some do not.
+BENT = Grammar.narx(
+    inputs=("u", "v"),
+    functions={"u": "pos[0.4]", "v": "pos[0.4], abs", "y": "pos[0.4], pos[-0.5]"},
+    max_lag=2,
+    max_degree=2,
+)
 CASES: dict[str, tuple[Dataset, Grammar, dict[str, Any], int]] = {
     "siso": (_data(), SISO, {}, 2000),
     "siso, loose prior": (_data(seed=1), SISO, {"prior": LOOSE}, 1500),
     "two inputs, functions": (_data(2), TWO, {"prior": LOOSE, "moves": UNEVEN}, 1000),
+    "two inputs, hinges": (_data(2, seed=17), BENT, {"prior": LOOSE, "moves": UNEVEN}, 1000),
     "three inputs": (
         _data(3),
         Grammar.narx(inputs=("u", "v", "w"), max_lag=1, max_degree=3),

@@ -103,7 +103,7 @@ class FreeRuns:
     def _values(self, function: Functions, atom: Atom, series: simulate.Series) -> np.ndarray:
         signal = series[atom.signal]
         past = signal[self.first - atom.lag : len(signal) - atom.lag]
-        return np.array([function[atom.function](x) for x in past])
+        return np.array([simulate.apply(function, atom.function, x) for x in past])
 
 
 def unit_factor(matrix: np.ndarray, damping: float = 0.0) -> np.ndarray | None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 from tests.naive.prior import Term, TermPrior, draw_categorical, draw_index
-from tests.naive.simulate import FUNCTIONS
+from tests.naive.simulate import FUNCTIONS, apply
 
 from adjoin import Dataset
 from adjoin.grammar import Alphabet, Atom
@@ -181,7 +181,7 @@ class Columns:
             if atom.signal != names.output:
                 signal = record.inputs[:, names.inputs.index(atom.signal)]
             past = signal[self.max_lag - atom.lag : len(signal) - atom.lag]
-            parts += [FUNCTIONS[atom.function](x) for x in past.tolist()]
+            parts += [apply(FUNCTIONS, atom.function, x) for x in past.tolist()]
         return np.array(parts)
 
     def term(self, term: Term) -> np.ndarray:

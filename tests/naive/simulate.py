@@ -20,6 +20,7 @@ FUNCTIONS = {
     "sign": lambda x: float((x > 0) - (x < 0)),
     "exp": lambda x: math.exp(x) if x < 709 else math.inf,
     "sqrtabs": lambda x: math.sqrt(abs(x)),
+    "pos": lambda x: max(x, 0.0),
 }
 
 SLOPES = {
@@ -31,9 +32,16 @@ SLOPES = {
     "sign": lambda x: 0.0,
     "exp": FUNCTIONS["exp"],
     "sqrtabs": lambda x: math.copysign(0.5 / math.sqrt(abs(x)), x) if x != 0 else 0.0,
+    "pos": lambda x: float(x > 0),
 }
 
 Series = dict[str, list[float]]
+
+
+def apply(functions, word: str, x: float) -> float:
+    """A function, or its slope, at x less the knot that its word has, as ``pos[0.25]`` does."""
+    name, _, knot = word.rstrip("]").partition("[")
+    return functions[name](x - float(knot or 0.0))
 
 
 def evaluate(
@@ -42,7 +50,7 @@ def evaluate(
     """f(k) + noise, with the values of every signal taken from `series`."""
 
     def value(atom: Atom) -> float:
-        return FUNCTIONS[atom.function](series[atom.signal][k - atom.lag])
+        return apply(FUNCTIONS, atom.function, series[atom.signal][k - atom.lag])
 
     pairs = list(zip(structure, theta, strict=True))
     driven = 0.0

@@ -124,8 +124,14 @@ def fit(
         typer.Option(help="Fixed terms are learned with the rest (joint) or before (residual)."),
     ] = "joint",
     functions: Annotated[
-        str, typer.Option(help="Functions of signals, e.g. abs,sin; see adjoin grammar show.")
+        str,
+        typer.Option(
+            help="Functions of signals, e.g. abs,sin; hinge for shapes that bend (saturation)."
+        ),
     ] = "",
+    knots: Annotated[
+        int, typer.Option(min=1, help="Of hinge, how many knots a signal has: at its quantiles.")
+    ] = 3,
     grammar: Annotated[
         Path | None, typer.Option(help="A grammar file, instead of lags, degree and functions.")
     ] = None,
@@ -204,6 +210,7 @@ def fit(
         initial_mode=initial_mode,
         n_jobs=jobs,
         functions=functions,
+        knots=knots,
         likelihood_power=_power(likelihood_power),
         rule=rule,
         ladder=ladder or None,

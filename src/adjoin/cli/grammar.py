@@ -29,7 +29,8 @@ OutputOption = Annotated[str | None, typer.Option(help=r"Name of the output.  \[
 FunctionsOption = Annotated[
     str | None,
     typer.Option(
-        help="Functions of atoms, separated by commas: abs, sin, cos, tanh, sign, exp, sqrtabs."
+        help="Functions of atoms, separated by commas: abs, sin, cos, tanh, sign, exp, sqrtabs,"
+        " pos[0.25] (a hinge with its knot)."
     ),
 ]
 MaxLagOption = Annotated[int | None, typer.Option(min=0, help=r"Largest lag.  \[default: 10]")]

@@ -1,9 +1,10 @@
 """Grammars and equations: which models can be written down, and how they are spelled.
 
 ``tag`` and ``derivation`` are the tree-adjoining formalism alone. ``terms`` and ``equation`` are
-polynomial models as values and as text. ``yields`` reads the one as the other; ``alphabet``
-compiles a grammar for the samplers, ``translate`` goes from a structure to its trees. ``library``
-and ``textformat`` make grammars, and ``render`` prints trees. Look inside to add a kind of tree.
+polynomial models as values and as text, and ``functions`` what their atoms stand in. ``yields``
+reads the one as the other; ``alphabet`` compiles a grammar for the samplers, ``translate`` goes
+from a structure to its trees. ``library`` and ``textformat`` make grammars, and ``render`` prints
+trees. Look inside to add a kind of tree.
 """
 
 from __future__ import annotations

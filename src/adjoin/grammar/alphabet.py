@@ -16,9 +16,10 @@ from math import comb
 
 from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError
+from adjoin.grammar.functions import is_function
 from adjoin.grammar.spelling import Clashes, find_clashes, reduced_products
 from adjoin.grammar.tag import FOOT, SITE, TAG, Address, Tree, node_text
-from adjoin.grammar.terms import FUNCTIONS, Atom, Structure, atom_key, make_term
+from adjoin.grammar.terms import Atom, Structure, atom_key, make_term
 from adjoin.grammar.yields import DELAY, PARAMETER, PLUS, TIMES, read_atom, read_structure
 from adjoin.text import brief
 
@@ -185,7 +186,7 @@ class _Compiler:
 
     def compile(self) -> Alphabet:
         for label in self.tag.nonterminals:
-            if label in FUNCTIONS:
+            if is_function(label):
                 raise AdjoinError(
                     f"the samplers cannot use this grammar: '{label}' is a nonterminal, so no yield"
                     f" contains it; write the function as a word, as in op({label}) expr2(u)"

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from adjoin.errors import AdjoinError
-from adjoin.grammar.terms import FUNCTIONS, Atom, Structure, Term, powers
+from adjoin.grammar.functions import find_function, number_text
+from adjoin.grammar.terms import Atom, Structure, Term, powers
 
 if TYPE_CHECKING:
     import sympy
@@ -78,7 +79,19 @@ def term_text(term: Term) -> str:
 
 def _atom_text(atom: Atom) -> str:
     lagged = f"{atom.signal}(k-{atom.lag})" if atom.lag else f"{atom.signal}(k)"
-    return FUNCTIONS[atom.function].text.format(lagged)
+    return function_text(atom.function, lagged)
+
+
+def function_text(word: str, argument: str) -> str:
+    """An argument inside a function: ``abs(u(k))``, ``pos(u(k) - 0.25)``."""
+    function = find_function(word)
+    return function.text.format(argument + _shift(function.shift))
+
+
+def _shift(by: float, latex: bool = False) -> str:
+    """`` - 0.25`` or `` + 0.25``, in all the digits it takes to read back; nothing for 0."""
+    number = number_text(abs(by))
+    return f" {'-' if by > 0.0 else '+'} {tidy_exponent(number) if latex else number}" if by else ""
 
 
 def equation_text(
@@ -133,7 +146,8 @@ def term_latex(term: Term, moved: Mapping[str, float] | None = None) -> str:
 def _power_latex(atom: Atom, power: int, moved: Mapping[str, float]) -> str:
     lag = f"k-{atom.lag}" if atom.lag else "k"
     signal = f"{_symbol_latex(atom.signal, moved)}_{{{lag}}}"
-    text = FUNCTIONS[atom.function].latex.format(signal)
+    function = find_function(atom.function)
+    text = function.latex.format(signal + _shift(function.shift, latex=True))
     if power == 1:
         return text
     return f"{text}^{{{power}}}" if not atom.function else rf"\left({text}\right)^{{{power}}}"
@@ -204,10 +218,12 @@ def equation_sympy(
 
     def value_of(atom: Atom) -> sympy.Expr:
         signal = sympy.Function(atom.signal, real=True)(k - atom.lag)
-        shift = moved.get(atom.signal, 0.0)
-        value = signal - sympy.Float(shift) if shift else signal
-        for name in FUNCTIONS[atom.function].sympy:
-            value = getattr(sympy, name)(value)
+        function = find_function(atom.function)
+        value = signal
+        for shift in (moved.get(atom.signal, 0.0), function.shift):
+            value = value - sympy.Float(shift) if shift else value
+        for name in function.sympy:
+            value = getattr(sympy, name)(value, *([0] if name == "Max" else []))
         return value
 
     right = sympy.Add(

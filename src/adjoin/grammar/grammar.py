@@ -19,7 +19,7 @@ from adjoin.errors import AdjoinError
 from adjoin.files import write_whole
 from adjoin.grammar.alphabet import Alphabet, compile_alphabet
 from adjoin.grammar.derivation import Derivation, DerivedTree, derive
-from adjoin.grammar.library import KEITH, polynomial_tag, with_initial_tree
+from adjoin.grammar.library import KEITH, Functions, polynomial_tag, with_initial_tree
 from adjoin.grammar.spelling import reduce_structure
 from adjoin.grammar.tag import TAG
 from adjoin.grammar.terms import Structure
@@ -99,7 +99,7 @@ class Grammar:
         cls,
         inputs: str | Iterable[str] = ("u",),
         output: str = "y",
-        functions: str | Iterable[str] = (),
+        functions: Functions = (),
         constant: bool = True,
         noise: bool = False,
         max_lag: int = DEFAULT_MAX_LAG,
@@ -107,6 +107,7 @@ class Grammar:
     ) -> Self:
         """Polynomial NARX models; NARMAX with ``noise=True``.
 
+        `functions` are for all signals, ``"abs, pos[0.25]"``, or for each, ``{"u": "pos[0.25]"}``.
         With ``constant=False``, one input and no functions it is the grammar G_N of the paper.
         """
         names = SignalNames.declare(inputs, output)
@@ -119,7 +120,7 @@ class Grammar:
         cls,
         inputs: str | Iterable[str] = ("u",),
         output: str = "y",
-        functions: str | Iterable[str] = (),
+        functions: Functions = (),
         constant: bool = True,
         max_lag: int = DEFAULT_MAX_LAG,
         max_degree: int = DEFAULT_MAX_DEGREE,
@@ -132,7 +133,7 @@ class Grammar:
         cls,
         inputs: str | Iterable[str] = ("u",),
         output: str = "y",
-        functions: str | Iterable[str] = (),
+        functions: Functions = (),
         constant: bool = True,
         max_lag: int = DEFAULT_MAX_LAG,
     ) -> Self:
@@ -149,7 +150,7 @@ class Grammar:
         cls,
         inputs: str | Iterable[str] = ("u",),
         output: str = "y",
-        functions: str | Iterable[str] = (),
+        functions: Functions = (),
         constant: bool = True,
         max_lag: int = DEFAULT_MAX_LAG,
     ) -> Self:
@@ -165,7 +166,7 @@ class Grammar:
         cls,
         inputs: str | Iterable[str] = ("u",),
         output: str = "y",
-        functions: str | Iterable[str] = (),
+        functions: Functions = (),
         constant: bool = True,
         max_lag: int = DEFAULT_MAX_LAG,
         max_degree: int = DEFAULT_MAX_DEGREE,

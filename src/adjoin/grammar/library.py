@@ -7,13 +7,16 @@ functions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from adjoin.data.names import SignalNames, split_names
 from adjoin.errors import AdjoinError
+from adjoin.grammar.functions import function_name
 from adjoin.grammar.tag import SEALED, TAG, Node, Tree
-from adjoin.grammar.terms import function_name
 from adjoin.grammar.yields import DELAY, NOISE, PARAMETER, PLUS, TIMES
+
+Functions = str | Iterable[str] | Mapping[str, str | Iterable[str]]
+"""Functions of all signals, or of each by its name."""
 
 KEITH = """\
 name         keith
@@ -33,7 +36,7 @@ def polynomial_tag(
     names: SignalNames,
     *,
     signals: Iterable[str],
-    functions: str | Iterable[str] = (),
+    functions: Functions = (),
     products: bool = True,
     constant: bool = True,
 ) -> TAG:
@@ -50,9 +53,9 @@ def polynomial_tag(
         The declared signals.
     signals : iterable of str
         Those that may occur on the right-hand side.
-    functions : str or iterable of str
-        Functions that an input or output may stand in. With products, ``sign`` and ``sqrtabs``
-        bring ``abs`` along, which they make: x·sign(x) is abs(x).
+    functions : str, iterable of str, or mapping of signal to those
+        Functions that an input or output may stand in; in a mapping, each its own. With products,
+        ``sign`` and ``sqrtabs`` bring ``abs`` along, which they make: x·sign(x) is abs(x).
     products : bool
         Whether terms may have more than one factor.
     constant : bool
@@ -61,9 +64,14 @@ def polynomial_tag(
     signals = list(signals)
     if not signals:
         raise AdjoinError("a grammar needs at least one signal on the right-hand side")
-    functions = list(dict.fromkeys(map(function_name, split_names(functions))))
-    if products and {"sign", "sqrtabs"}.intersection(functions) and "abs" not in functions:
-        functions.append("abs")
+    heard = [signal for signal in signals if signal != names.noise]
+    words_of = {
+        signal: list(dict.fromkeys(map(function_name, words)))
+        for signal, words in functions_by_signal(functions, heard).items()
+    }
+    for words in words_of.values():
+        if products and {"sign", "sqrtabs"}.intersection(words) and "abs" not in words:
+            words.append("abs")
     # A user's column may be called "op" or "par": nonterminals give way to signal names.
     taken = set(names.ordered)
     sum_, product, lagged, operator, parameter = (
@@ -76,7 +84,7 @@ def polynomial_tag(
         plain = f"{lagged}({delay}{word})"
         atoms.append(plain)
         if signal != names.noise:
-            atoms.extend(f"{operator}({function}) {plain}" for function in functions)
+            atoms.extend(f"{operator}({function}) {plain}" for function in words_of[signal])
     trees = [
         f"{sum_}({parameter}({PARAMETER}) {operator}({TIMES}) {product}({atom})"
         f" {operator}({PLUS}) {sum_}*)"
@@ -89,13 +97,25 @@ def polynomial_tag(
         trees.append(f"{sum_}({parameter}({PARAMETER}) {operator}({PLUS}) {sum_}*)")
     named = {"η1": Tree.parse(f"{sum_}({NOISE})")}
     named.update({f"α{i}": Tree.parse(tree) for i, tree in enumerate(trees, start=1)})
-    words = [signal for signal in signals if signal != names.noise]
+    used = dict.fromkeys(word for words in words_of.values() for word in words)
     return TAG(
         (sum_, product, lagged, operator, parameter),
-        (*words, NOISE, PLUS, PARAMETER, TIMES, DELAY, *functions),
+        (*heard, NOISE, PLUS, PARAMETER, TIMES, DELAY, *used),
         sum_,
         named,
     )
+
+
+def functions_by_signal(functions: Functions, signals: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The functions of each signal as they are named, given for all of them or for each."""
+    if not isinstance(functions, Mapping):
+        return dict.fromkeys(signals, split_names(functions))
+    for name in functions:
+        if name not in signals:
+            raise AdjoinError(
+                f"there are functions for '{name}', but the signals are {', '.join(signals)}"
+            )
+    return {signal: split_names(functions.get(signal, ())) for signal in signals}
 
 
 def with_initial_tree(tag: TAG, tree: Tree, source: TAG) -> TAG:

@@ -8,6 +8,7 @@ sum of products, read by recursive descent: no ``eval``.
     product  := factor { ("*" factor) | ("/" number) }
     factor   := ( number | constant | atom ) [ ("^" | "**") whole number ]
     atom     := name "(k" [("-" | "+") whole number] ")" | function "(" atom ")"
+              | "pos(" atom [("-" | "+") number] ")"
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from typing import NoReturn
 from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError
 from adjoin.grammar.equation import Coefficient, Equation
+from adjoin.grammar.functions import FUNCTIONS, POS, hinge_word
 from adjoin.grammar.spelling import reduce_product
-from adjoin.grammar.terms import FUNCTIONS, Atom, Structure, Term, make_term
+from adjoin.grammar.terms import Atom, Structure, Term, make_term
 
 # Bounds on what may be typed, so that a slip like u(k)^99999999 is an error and not a full memory.
 MAX_POWER = 32
@@ -218,8 +220,9 @@ class _Reader:
 
     def _atom(self, name: tuple[str, str, int]) -> Atom:
         _, token, position = name
+        is_function = self._is_function(token)
         self._take("(", "(")
-        if token in FUNCTIONS or token == "sqrt":
+        if is_function:
             return self._function(token)
         if self._take("name", "k, as in u(k-1)")[1] != "k":
             known = ", ".join(name for name in FUNCTIONS if name and name != "sqrtabs")
@@ -248,14 +251,37 @@ class _Reader:
                     self.tokens[self.place - 1][2],
                 )
             self._take("(", "(")
-        argument = self._take("name", f"a signal inside {name}(...)")
-        if argument[1] in FUNCTIONS or argument[1] == "sqrt":
+        like = ", as in pos(u(k-1) - 0.25)" if name == POS else ""
+        argument = self._take("name", f"a signal inside {name}(...){like}")
+        if self._is_function(argument[1]):
             self._fail("a function inside a function is not supported", argument[2])
         atom = self._atom(argument)
+        if name == POS:
+            return Atom(atom.signal, atom.lag, hinge_word(self._knot()))
+        if self._peek() in ("-", "+"):
+            self._fail(f"only pos(...) takes a shift, not {name}(...)")
         self._take(")", ")")
         if name == "sqrt":
             self._take(")", ")")
         return Atom(atom.signal, atom.lag, "sqrtabs" if name == "sqrt" else name)
+
+    def _knot(self) -> float:
+        """Read what is taken off the signal inside pos(...), and its closing bracket."""
+        knot = 0.0
+        if self._peek() in ("-", "+"):
+            sign = 1.0 if self._next()[1] == "-" else -1.0
+            _, token, position = self._take("number", "a number, as in pos(u(k-1) - 0.25)")
+            knot = sign * float(token)
+            if not math.isfinite(knot):
+                self._fail("the number is too large", position)
+        self._take(")", ")")
+        return knot
+
+    def _is_function(self, name: str) -> bool:
+        """Whether a name that was just read is a function; a signal may be called pos."""
+        behind = [token for _, token, _ in self.tokens[self.place : self.place + 2]]
+        is_signal = name == POS and behind == ["(", "k"]
+        return name == "sqrt" or (name in FUNCTIONS and not is_signal)
 
     def _peek(self) -> str | None:
         return self.tokens[self.place][1] if self.place < len(self.tokens) else None

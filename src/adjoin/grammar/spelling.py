@@ -6,8 +6,9 @@ Of one lagged signal x, products of x, ``abs(x)``, ``sign(x)`` and ``sqrt(abs(x)
 
 (but where x = 0), so that ``sign(x)*abs(x)`` is x, and ``sqrt(abs(x))^2`` is ``abs(x)``. Each such
 function has one spelling here: a power of x, at most one ``abs(x)`` beside it, at most one
-``sqrt(abs(x))``, and ``sign(x)`` only where there is neither x nor ``abs(x)``. A part of a spelling
-is a spelling.
+``sqrt(abs(x))``, and ``sign(x)`` only where there is neither x nor ``abs(x)``. Beside the hinge
+``pos(x)``, which is 0 where x is negative, all are powers of x: x·pos(x) is pos(x)². A part of a
+spelling is a spelling.
 
 Receives atoms. What is typed and what a tree yields is reduced; ``alphabet`` lists the atoms that
 may not stand together, so that the samplers make no other spelling.
@@ -18,9 +19,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations_with_replacement
 
+from adjoin.grammar.functions import hinge_word
 from adjoin.grammar.terms import Atom, Structure
 
-_HALVES = {"": 2, "abs": 2, "sqrtabs": 1, "sign": 0}
+_KINK = hinge_word(0.0)
+_HALVES = {"": 2, "abs": 2, "sqrtabs": 1, "sign": 0, _KINK: 2}
 """b of each function that is a sign times a power; those of x and the sign are odd."""
 
 Clashes = Mapping[Atom, Sequence[Atom]]
@@ -47,7 +50,9 @@ def reduce_product(atoms: Iterable[Atom]) -> tuple[Atom, ...]:
         is_odd = sum(name in ("", "sign") for name in functions) % 2
         whole, half = divmod(sum(_HALVES[name] for name in functions), 2)
         names = ["sqrtabs"] * half
-        if whole == 0:
+        if _KINK in functions:
+            names += [_KINK] * whole
+        elif whole == 0:
             names += ["sign"] * is_odd
         elif whole % 2 == is_odd:
             names += [""] * whole

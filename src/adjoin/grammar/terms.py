@@ -9,31 +9,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
+from functools import lru_cache
 from typing import NamedTuple
 
 from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError
-from adjoin.kernels.register import REGISTER, Function
-
-FUNCTIONS: dict[str, Function] = {function.name: function for function in REGISTER}
-_FUNCTION_ORDER = {name: place for place, name in enumerate(FUNCTIONS)}
-
-
-def function_name(name: str) -> str:
-    """The canonical name of a function: ``sqrt(abs(.))`` is ``sqrtabs``; unknown ones raise."""
-    plain = name.replace(" ", "").replace("(.)", "")
-    plain = {"sqrt(abs)": "sqrtabs", "sqrt(abs(.))": "sqrtabs"}.get(plain, plain)
-    if not plain or plain not in FUNCTIONS:
-        known = ", ".join(text for text in FUNCTIONS if text)
-        meant = get_close_matches(plain, [text for text in FUNCTIONS if text], n=1)
-        hint = f" (did you mean {meant[0]}?)" if meant else ""
-        raise AdjoinError(f"unknown function '{name}'{hint}; the grammar offers {known}")
-    return plain
+from adjoin.grammar.functions import find_function
 
 
 class Atom(NamedTuple):
-    """One lagged signal, optionally inside one function: ``u(k-1)``, ``abs(u(k))``."""
+    """One lagged signal, optionally inside one function: ``u(k-1)``, ``abs(u(k))``.
+
+    The function is a word of ``functions.py``: ``abs``, or ``pos[0.25]`` for a hinge.
+    """
 
     signal: str
     lag: int
@@ -44,11 +32,20 @@ Term = tuple[Atom, ...]
 """A product of atoms, repeated ones repeated, in canonical order. The empty product is 1."""
 
 
-def atom_key(atom: Atom, names: SignalNames) -> tuple[int, int, int]:
-    """Canonical order of atoms: declared signal order, then lag, plain before in a function."""
-    if atom.function not in FUNCTIONS:
-        raise AdjoinError(f"unknown function '{atom.function}' of {atom.signal}")
-    return names.position(atom.signal), atom.lag, _FUNCTION_ORDER[atom.function]
+def atom_key(atom: Atom, names: SignalNames) -> tuple[int, int, int, float]:
+    """Canonical order of atoms: declared signal order, lag, plain before in a function, knot."""
+    try:
+        place, knot = function_key(atom.function)
+    except AdjoinError as error:
+        raise AdjoinError(f"{error} of {atom.signal}") from None
+    return names.position(atom.signal), atom.lag, place, knot
+
+
+@lru_cache(maxsize=4096)
+def function_key(word: str) -> tuple[int, float]:
+    """Canonical order of functions: that of the register, hinges by their knot."""
+    function = find_function(word)
+    return function.code, function.shift
 
 
 def make_term(atoms: Iterable[Atom], names: SignalNames) -> Term:
@@ -85,11 +82,11 @@ def exponents(term: Term) -> dict[str, float]:
     .. math:: t(s_1 x_1, …, s_V x_V) = \prod_i s_i^{e_i} \; t(x_1, …, x_V)
 
     Signals inside functions that do not scale, such as ``sin``, are not counted: they keep their
-    unit when the others are scaled.
+    unit when the others are scaled. Knots of hinges scale with their signal.
     """
     degree: dict[str, float] = {}
     for atom in term:
-        homogeneity = FUNCTIONS[atom.function].homogeneity
+        homogeneity = find_function(atom.function).homogeneity
         if homogeneity is not None:
             degree[atom.signal] = degree.get(atom.signal, 0.0) + homogeneity
     return degree
@@ -119,7 +116,7 @@ class Structure:
         distinct = {make_term(term, self.names) for term in self.terms}
         object.__setattr__(self, "terms", tuple(sorted(distinct, key=self._term_key)))
 
-    def _term_key(self, term: Term) -> tuple[tuple[int, int, int], ...]:
+    def _term_key(self, term: Term) -> tuple[tuple[int, int, int, float], ...]:
         return tuple(atom_key(atom, self.names) for atom in term)
 
     def __len__(self) -> int:
@@ -142,7 +139,7 @@ class Structure:
     def functions(self) -> tuple[str, ...]:
         """The functions that occur, in canonical order."""
         used = {atom.function for term in self.terms for atom in term} - {""}
-        return tuple(sorted(used, key=_FUNCTION_ORDER.__getitem__))
+        return tuple(sorted(used, key=function_key))
 
     @classmethod
     def parse(cls, text: str, names: SignalNames | None = None) -> Structure:

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError
-from adjoin.grammar.terms import FUNCTIONS, Atom, Structure
+from adjoin.grammar.functions import function_name, is_meant_as_function
+from adjoin.grammar.terms import Atom, Structure
 
 PARAMETER = "θ"
 TIMES = "×"
@@ -23,7 +24,8 @@ Words = Sequence[str]
 def read_atom(words: Words, names: SignalNames) -> Atom:
     """Read ``[function] {q⁻¹} signal``: one atom, each ``q⁻¹`` one sample of delay."""
     *before, last = words or ("",)
-    function = before.pop(0) if before and before[0] and before[0] in FUNCTIONS else ""
+    has_function = before and before[0] and is_meant_as_function(before[0])
+    function = function_name(before.pop(0)) if has_function else ""
     signal = names.noise if last == NOISE else last
     known = last == NOISE or last in (*names.inputs, names.output)
     if not known or any(word != DELAY for word in before):

@@ -34,7 +34,7 @@ def check_arguments(
         )
     if given["checkpoint"] is not None:
         raise AdjoinError("checkpoints are not available yet; use checkpoint=None")
-    for name in ("samples", "thin", "chains", "memory_mb"):
+    for name in ("samples", "thin", "chains", "memory_mb", "knots"):
         require_count(name, given[name])
     samples, thin = given["samples"], given["thin"]
     if samples < thin:

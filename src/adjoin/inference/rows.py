@@ -16,7 +16,8 @@ from adjoin.data.dataset import Dataset, SignalTable
 from adjoin.data.scaling import Scaling
 from adjoin.errors import AdjoinError
 from adjoin.grammar.equation import term_text
-from adjoin.grammar.terms import FUNCTIONS, Atom, Structure, Term, exponents
+from adjoin.grammar.functions import find_function
+from adjoin.grammar.terms import Atom, Structure, Term, exponents
 from adjoin.kernels.functions import fill_function
 from adjoin.model import Model
 from adjoin.modelling.digits import FittedTo
@@ -115,11 +116,14 @@ class Rows:
 
 
 def apply_to_scaled(function: str, series: Float1D, scale: float) -> Float1D:
-    """A function of a scaled signal; one that does not scale gets the signal in its own unit."""
-    found = FUNCTIONS[function]
-    argument = series * scale if found.homogeneity is None else series
+    """A function of a scaled signal; one that does not scale gets the signal in its own unit.
+
+    A knot is in the signal's unit, and is scaled as the signal is.
+    """
+    found = find_function(function)
+    factor, shift = found.argument(scale)
     value = np.empty_like(series)
-    fill_function(found.code, np.ascontiguousarray(argument), value)
+    fill_function(found.code, np.ascontiguousarray(series * factor - shift), value)
     return value
 
 

@@ -88,6 +88,7 @@ def first_terms(program: Program, n: int) -> Program:
         program.group,
         program.back_function,
         program.back_scale,
+        program.back_shift,
     )
 
 

@@ -29,8 +29,8 @@ class Program(NamedTuple):
     ``group`` : (2 * D + 2,) ends of the groups: terms without fed-back atoms are
     ``group[0]`` up to ``group[1]``; with d of them, the pure are ``group[2d - 1]`` up to
     ``group[2d]`` and the mixed ``group[2d]`` up to ``group[2d + 1]``.
-    ``back_function``, ``back_scale`` : (n_back_rows,) each fed-back row is the function with this
-    code of the fed-back series times this scale.
+    ``back_function``, ``back_scale``, ``back_shift`` : (n_back_rows,) each fed-back row is the
+    function with this code of the fed-back series times this scale less this shift.
     """
 
     theta: Float1D
@@ -41,6 +41,7 @@ class Program(NamedTuple):
     group: Int1D
     back_function: Int1D
     back_scale: Float1D
+    back_shift: Float1D
 
 
 class Recursion(NamedTuple):

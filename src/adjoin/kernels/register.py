@@ -21,12 +21,14 @@ class Function(NamedTuple):
     append, never renumber.
     ``name`` : what grammars call it; ``text``, ``latex``, ``python`` : its spelling around an
     argument, in equations, in LaTeX and in Python source; ``sympy`` : the names of the functions in
-    SymPy that make it up, the innermost first.
+    SymPy that make it up, the innermost first; ``Max`` is the larger of its argument and 0.
     ``homogeneity`` : the power h in f(s·x) = s^h·f(x) for s > 0, or None where there is none.
     ``value``, ``slope`` : f and f' in plain Python, of what numba compiles; f' is 0 where there is
     none. They raise nothing: where f is not finite, it is infinite.
     ``can_overflow`` : whether its Python source raises an error beyond the range of numbers.
     ``python_helper`` : what its Python source needs to be defined before.
+    ``shift`` : c, where f is applied to x - c. In the register it is 0; ``grammar.functions`` makes
+    hinges of ``pos`` with any other.
     """
 
     code: int
@@ -40,6 +42,16 @@ class Function(NamedTuple):
     slope: RealFunction
     can_overflow: bool = False
     python_helper: str = ""
+    shift: float = 0.0
+
+    def argument(self, scale: float) -> tuple[float, float]:
+        r"""The factor a and the shift b in what f is applied to where a signal is x̃ = x/s.
+
+        .. math:: f(x - c) = s^h f(a x̃ - b), \qquad (a, b) = (1, c/s)
+
+        Where f does not scale, the signal has its own unit: h = 0 and (a, b) = (s, c).
+        """
+        return (scale, self.shift) if self.homogeneity is None else (1.0, self.shift / scale)
 
 
 def _identity(value: float) -> float:
@@ -94,6 +106,14 @@ def _sqrt_abs(value: float) -> float:
 def _sqrt_abs_slope(value: float) -> float:
     root = math.sqrt(abs(value))
     return math.copysign(0.5 / root, value) if root > 0.0 else 0.0
+
+
+def _pos(value: float) -> float:
+    return 0.0 if value <= 0.0 else value
+
+
+def _pos_slope(value: float) -> float:
+    return 1.0 if value > 0.0 else 0.0
 
 
 _SIGN_HELPER = '''
@@ -193,5 +213,16 @@ REGISTER: tuple[Function, ...] = (
         homogeneity=0.5,
         value=_sqrt_abs,
         slope=_sqrt_abs_slope,
+    ),
+    Function(
+        code=8,
+        name="pos",
+        text="pos({})",
+        latex=r"\max\left({},\,0\right)",
+        python="max({}, 0.0)",
+        sympy=("Max",),
+        homogeneity=1.0,
+        value=_pos,
+        slope=_pos_slope,
     ),
 )

@@ -102,7 +102,7 @@ def run_block(
     theta, offset, group = program.theta, program.back_offset, program.group
     if group[3] == theta.shape[0] and program.back_function.shape[0] == 1:
         return run_linear_block(program, data, mode, start, stop, work)
-    function, scale = program.back_function, program.back_scale
+    function, scale, shift = program.back_function, program.back_scale, program.back_shift
     back, n_samples = data.back, data.predicted.shape[0]
     first, second, third = offset[0], offset[1], offset[2]
     linear, linear_mixed, square = np.uintp(group[1]), np.uintp(group[2]), np.uintp(group[3])
@@ -140,7 +140,8 @@ def run_block(
         fed_back = total if mode == FREE_RUN else data.measured[k] - total
         back[k] = fed_back
         for row in range(1, function.shape[0]):
-            back[row * n_samples + k] = apply_function(function[row], scale[row] * fed_back)
+            argument = scale[row] * fed_back - shift[row]
+            back[row * n_samples + k] = apply_function(function[row], argument)
     return -1
 
 

@@ -116,8 +116,10 @@ def fill_slopes(n: int, n_lags: int, run: FreeRun, start: int, width: int, slope
             multiply_back(run, place, n_back, a, start, width, product)
             if row > 0:
                 code, scale = program.back_function[row], program.back_scale[row]
+                shift = program.back_shift[row]
                 for k in range(width):
-                    product[k] *= scale * apply_slope(code, scale * back[start + k - lag])
+                    argument = scale * back[start + k - lag] - shift
+                    product[k] *= scale * apply_slope(code, argument)
             feedback = slopes.feedback[slopes.slot[lag]]
             for k in range(width):
                 feedback[k] += product[k]

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from adjoin.errors import AdjoinError
 from adjoin.grammar.equation import term_text
-from adjoin.grammar.terms import FUNCTIONS, Atom, Term, powers
+from adjoin.grammar.functions import find_function
+from adjoin.grammar.terms import Atom, Term, powers
 from adjoin.modelling.simulation import WIDEST
 from adjoin.version import __version__
 
@@ -67,7 +68,7 @@ def python_code(model: Model, function_name: str = "simulate") -> str:
     head = ['"""' + f"A model discovered by adjoin {__version__}, to be run without it." + '"""']
     parts = [*head, "", "import math", ""]
     for function in model.structure.functions:
-        parts += FUNCTIONS[function].python_helper.splitlines()
+        parts += find_function(function).python_helper.splitlines()
     signature = _signature(function_name, [name_of[name] for name in model.names.inputs])
     parts += ["", *signature, *textwrap.indent("\n".join(body), "    ").splitlines()]
     return "\n".join(line.rstrip() for line in parts) + "\n"
@@ -178,7 +179,9 @@ def _recursion(model: Model, name_of: dict[str, str]) -> list[str]:
     ]
     # Powers and exponentials raise an error beyond the range of numbers, products do not.
     may_raise = any(
-        n > 1 or FUNCTIONS[atom.function].can_overflow for t, _ in heard for atom, n in powers(t)
+        n > 1 or find_function(atom.function).can_overflow
+        for t, _ in heard
+        for atom, n in powers(t)
     )
     indent = " " * (8 if may_raise else 4)
     lines = [f"for k in range(len({output}), n_samples):"]
@@ -214,7 +217,8 @@ def _factors(term: Term, name_of: dict[str, str]) -> Iterable[str]:
 
 def _factor(atom: Atom, name_of: dict[str, str]) -> str:
     index = f"k - {atom.lag}" if atom.lag else "k"
-    return FUNCTIONS[atom.function].python.format(f"{name_of[atom.signal]}[{index}]")
+    function = find_function(atom.function)
+    return function.python.format(f"{name_of[atom.signal]}[{index}]{_shift(-function.shift)}")
 
 
 def _statement(sign: str, factors: list[str], indent: str) -> list[str]:

@@ -16,7 +16,8 @@ import numpy as np
 from adjoin.arrays import Float1D, Float2D
 from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError
-from adjoin.grammar.terms import FUNCTIONS, Atom, Structure
+from adjoin.grammar.functions import find_function
+from adjoin.grammar.terms import Atom, Structure, function_key
 from adjoin.kernels.functions import fill_function
 from adjoin.kernels.layouts import Program, Recursion
 from adjoin.kernels.simulate import BLOCK, LIMIT, predict_ahead, run_recursion
@@ -168,6 +169,12 @@ def _collect(data: Recursion, start: np.ndarray) -> Response:
     return Response(series, diverged)
 
 
+def _fill(word: str, source: Float1D, target: Float1D) -> None:
+    """Write a function of a series."""
+    function = find_function(word)
+    fill_function(function.code, source - function.shift, target)
+
+
 class _Part(NamedTuple):
     """One term, taken apart into known and fed-back atoms."""
 
@@ -188,7 +195,7 @@ class _Layout:
     ) -> None:
         names = structure.names
         used = {(atom.signal, atom.function) for term in structure for atom in term}
-        rows = sorted(used, key=lambda row: (names.position(row[0]), FUNCTIONS[row[1]].code))
+        rows = sorted(used, key=lambda row: (names.position(row[0]), function_key(row[1])))
         self.known_rows: list[Row] = [row for row in rows if row[0] != fed_back]
         self.back_rows: list[Row] = [(fed_back, "")]
         self.back_rows += [row for row in rows if row[0] == fed_back and row[1]]
@@ -216,6 +223,7 @@ class _Layout:
             for i, a in enumerate(part.back):
                 offset[i, j] = back_row[a.signal, a.function] * n_samples - a.lag
         ends = np.searchsorted([part.group() for part in parts], np.arange(1, 2 * max_degree + 2))
+        functions = [find_function(function) for _, function in self.back_rows]
         return Program(
             theta=np.array([part.theta for part in parts], dtype=np.float64),
             known_start=np.cumsum([0, *(len(part.known) for part in parts)], dtype=np.int64),
@@ -223,8 +231,9 @@ class _Layout:
             known_lag=np.array([a.lag for a in known], dtype=np.int64),
             back_offset=offset,
             group=np.array([0, *ends], dtype=np.int64),
-            back_function=np.array([FUNCTIONS[r[1]].code for r in self.back_rows], dtype=np.int64),
-            back_scale=np.ones(len(self.back_rows)),
+            back_function=np.array([function.code for function in functions], dtype=np.int64),
+            back_scale=np.ones(len(functions)),
+            back_shift=np.array([function.shift for function in functions]),
         )
 
     def recursion(
@@ -241,10 +250,10 @@ class _Layout:
         n_samples = len(measured)
         known = np.empty((len(self.known_rows), n_samples))
         for row, (signal, function) in enumerate(self.known_rows):
-            fill_function(FUNCTIONS[function].code, series[signal], known[row])
+            _fill(function, series[signal], known[row])
         back = np.empty((len(self.back_rows), n_samples))
         for row, (_, function) in enumerate(self.back_rows):
-            fill_function(FUNCTIONS[function].code, fed_back, back[row])
+            _fill(function, fed_back, back[row])
         predicted = np.full(n_samples, np.nan)
         for begin, end in zip(start[:-1], first, strict=True):
             predicted[begin:end] = measured[begin:end]

@@ -10,7 +10,8 @@ from collections.abc import Collection
 
 from markupsafe import Markup
 
-from adjoin.grammar.terms import FUNCTIONS, Atom, Term, powers
+from adjoin.grammar.functions import find_function, number_text
+from adjoin.grammar.terms import Atom, Term, powers
 from adjoin.model import Model
 from adjoin.modelling.digits import rounded_text
 
@@ -70,8 +71,17 @@ def _power(atom: Atom, power: int, moved: Collection[str]) -> Markup:
 
 
 def _function(name: str, argument: Markup) -> Markup:
-    for part in FUNCTIONS[name].sympy:
-        if part == "Abs":
+    function = find_function(name)
+    if function.shift:
+        sign = _MINUS if function.shift > 0.0 else "+"
+        knot = _number(number_text(abs(function.shift)))
+        argument = Markup("{}<mo>{}</mo>{}").format(argument, sign, knot)
+    for part in function.sympy:
+        if part == "Max":
+            both = Markup('{}<mo separator="true">,</mo><mn>0</mn>').format(argument)
+            applied = Markup("<mi>max</mi><mo>{}</mo>{}")
+            argument = applied.format(_APPLY, _fenced("(", both, ")"))
+        elif part == "Abs":
             argument = _fenced("|", argument, "|")
         elif part == "sqrt":
             argument = Markup("<msqrt>{}</msqrt>").format(argument)

@@ -19,8 +19,8 @@ from adjoin.arrays import Float1D, Int1D
 from adjoin.checks import make_generator, require_count
 from adjoin.grammar import Structure
 from adjoin.grammar.encoding import Encoding
-from adjoin.grammar.equation import term_text
-from adjoin.grammar.terms import FUNCTIONS, Term
+from adjoin.grammar.equation import function_text, term_text
+from adjoin.grammar.terms import Term, function_key
 from adjoin.inference.prior import Prior, draw_prior_terms
 from adjoin.posterior import Posterior
 from adjoin.report.colours import BLUE, FAINT, INK, MUTED, ORANGE, PAPER
@@ -233,11 +233,11 @@ def lag_probabilities(posterior: Posterior) -> dict[str, Float1D]:
     draw = np.repeat(np.arange(len(draws)), np.diff(draws.offset))  # of every coefficient
     terms = [set(term) for term in _vocabulary(posterior)]
     found: dict[str, Float1D] = {}
-    order = list(FUNCTIONS)
     for atom in sorted(
-        encoding.atoms, key=lambda a: (encoding.names.position(a.signal), order.index(a.function))
+        encoding.atoms,
+        key=lambda a: (encoding.names.position(a.signal), function_key(a.function)),
     ):
-        label = FUNCTIONS[atom.function].text.format(atom.signal)
+        label = function_text(atom.function, atom.signal)
         row = found.setdefault(label, np.full(posterior.max_lag + 1, np.nan))
         has_atom = np.array([atom in term for term in terms], dtype=bool)
         row[atom.lag] = len(np.unique(draw[has_atom[draws.term]])) / len(draws)

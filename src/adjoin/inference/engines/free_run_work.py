@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from adjoin.grammar.terms import FUNCTIONS
+from adjoin.grammar.functions import find_function
 from adjoin.inference.engines.workspace import make_chain, make_table, make_work
 from adjoin.inference.problem import Problem
 from adjoin.kernels.functions import fill_function
@@ -92,11 +92,12 @@ def make_free_run(problem: Problem) -> FreeRun:
     rows = ["", *sorted({atom.function for atom in outputs} - {""})]
     # A function that does not scale gets the output in its own unit.
     unit = float(problem.rows.scaling.scale[-1])
-    scale = np.array([unit if FUNCTIONS[f].homogeneity is None else 1.0 for f in rows])
+    functions = [find_function(word) for word in rows]
+    scale, shift = np.array([function.argument(unit) for function in functions]).T.copy()
     n_samples = len(regression.output)
     back = np.empty((len(rows), n_samples))
-    for i, function in enumerate(rows):
-        fill_function(FUNCTIONS[function].code, regression.output * scale[i], back[i])
+    for i, function in enumerate(functions):
+        fill_function(function.code, regression.output * scale[i] - shift[i], back[i])
     return FreeRun(
         back_row=np.array(
             [rows.index(a.function) if a in outputs else -1 for a in encoding.atoms],
@@ -109,8 +110,9 @@ def make_free_run(problem: Problem) -> FreeRun:
             known_lag=np.zeros(capacity * degree, dtype=np.int64),
             back_offset=np.zeros((degree, capacity), dtype=np.int64),
             group=np.zeros(2 * degree + 2, dtype=np.int64),
-            back_function=np.array([FUNCTIONS[f].code for f in rows], dtype=np.int64),
+            back_function=np.array([function.code for function in functions], dtype=np.int64),
             back_scale=scale,
+            back_shift=shift,
         ),
         order=np.zeros(capacity, dtype=np.int64),
         data=Recursion(
