@@ -193,3 +193,13 @@ def test_negative_correlation_with_alternating_regressors_does_cost() -> None:
     assert integrated_time([y - u]) == 1.0
     expected = 1.64 / 0.36
     assert abs(found.time / expected - 1) < Z * np.sqrt(2 * (10 * expected + 1) / 4000)
+
+
+def test_noise_too_slow_for_its_record_is_said() -> None:
+    rng = np.random.default_rng(7)
+    u = filtered([1.0], [1.0, -0.9], 300, rng)
+    y = u**2 + filtered([1.0], [1.0, -0.97], 300, rng)
+    found = dependence(fitted(u, y, "u(k)^2", EVEN))
+    assert found.n_worth < 30
+    assert "take this power as an upper limit" in estimate_power(found, 1).note
+    assert "upper limit" not in told("AR(1) 0.8", 0.9)[2]

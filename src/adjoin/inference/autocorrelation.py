@@ -42,18 +42,26 @@ def integrated_time(records: Sequence[Float1D]) -> float:
     return sum_of_correlations(autocorrelation(records), sum(map(len, records)))
 
 
-def sum_of_correlations(correlation: Float1D, n_samples: int) -> float:
+def sum_of_correlations(correlation: Float1D, n_samples: int, at_least: int = 0) -> float:
     r"""The integrated autocorrelation time :math:`τ = 1 + 2 \sum_{k=1}^{M} ρ_k`, at least 1.
 
     A mean over n samples of the series is as uncertain as one over n/τ independent ones. M is the
-    smallest lag with :math:`M ≥ 5 τ(M)` (Sokal). Where the first correlations are negative that
-    stops at once, whatever slow drift follows; so the sum over :math:`\sqrt n` lags is taken
-    instead if it is larger by three of its standard errors :math:`τ \sqrt{4M/n}`.
+    smallest lag with :math:`M ≥ 5 τ(M)` (Sokal), see `window`, or `at_least` if that is larger.
+    Where the first correlations are negative that stops at once, whatever slow drift follows; so
+    the sum over :math:`\sqrt n` lags is taken instead if it is larger by three of its standard
+    errors :math:`τ \sqrt{4M/n}`.
     """
     time = 2.0 * np.cumsum(correlation) - 1.0
-    inside = np.arange(len(time)) >= _WINDOW * time
-    found = max(1.0, float(time[np.argmax(inside)] if inside.any() else time[-1]))
+    end = min(max(window(correlation), at_least), len(time) - 1)
+    found = max(1.0, float(time[end]))
     far = min(math.isqrt(n_samples), len(time) - 1)
     slow = float(time[far])
     error = found * math.sqrt(4.0 * far / n_samples)
     return slow if slow > found + 3.0 * error else found
+
+
+def window(correlation: Float1D) -> int:
+    """The smallest lag that exceeds five times the sum up to it; the last one if none does."""
+    time = 2.0 * np.cumsum(correlation) - 1.0
+    inside = np.arange(len(time)) >= _WINDOW * time
+    return int(np.argmax(inside)) if inside.any() else len(time) - 1

@@ -25,7 +25,12 @@ import numpy as np
 from adjoin.arrays import Float1D
 from adjoin.grammar import Structure
 from adjoin.grammar.equation import term_text
-from adjoin.inference.autocorrelation import autocorrelation, sum_of_correlations
+from adjoin.inference.autocorrelation import (
+    autocorrelation,
+    integrated_time,
+    sum_of_correlations,
+    window,
+)
 from adjoin.results.collection import Collection
 from adjoin.results.residual_tests import ResidualTest
 
@@ -33,6 +38,7 @@ ENOUGH_SAMPLES = 50
 """Below, correlations say nothing."""
 _MOSTLY = 2.0  # times the variance: what the inputs explain then outweighs the noise
 _PER_COLUMN = 10  # samples, below which a regression explains by chance
+_FEW_WORTH = 30  # independent samples: below, a model has taken part of the noise for its own
 _NOTHING = 1.1  # times the variance: below, a twentieth of an interval's width
 REMEDY = (
     "draw more samples, allow a larger max_lag or max_degree, or set likelihood_power to a number"
@@ -46,6 +52,7 @@ class Dependence(NamedTuple):
     ``left`` : the failed test of largest correlation with an input; None where all pass.
     ``time`` : the largest τ_j, at least 1; of the residual itself where there is no coefficient.
     ``term`` : whose coefficient that is; empty where there is none.
+    ``n_worth`` : how many independent samples the residuals themselves are worth.
     ``time_without`` : the same, were it not for what `_unexplained` takes off: then the model is
     not there yet, and the residuals are not noise.
     """
@@ -54,6 +61,7 @@ class Dependence(NamedTuple):
     left: ResidualTest | None
     time: float
     term: str
+    n_worth: float
     time_without: float
 
     @property
@@ -107,13 +115,18 @@ def dependence(posterior: Collection, tests: Sequence[ResidualTest] | None = Non
     without = time
     if not itself.is_passed:
         without, _ = _longest(_unexplained(posterior, residuals, failed), weights)
-    return Dependence(itself, left, time, term, without)
+    n_worth = itself.n_samples / integrated_time(residuals)
+    return Dependence(itself, left, time, term, n_worth, without)
 
 
 def _longest(residuals: Sequence[Float1D], weights: Mapping[str, Float1D]) -> tuple[float, str]:
     """The largest τ_j, and the term it is of; without terms, as if there were a constant."""
     n_samples, own = sum(map(len, residuals)), autocorrelation(residuals)
-    times = {term: sum_of_correlations(own * weight, n_samples) for term, weight in weights.items()}
+    # Products may be small and yet last as long as the noise does.
+    end = window(own)
+    times = {
+        term: sum_of_correlations(own * weight, n_samples, end) for term, weight in weights.items()
+    }
     if not times:
         return sum_of_correlations(own, n_samples), ""
     term = max(times, key=times.__getitem__)
@@ -189,6 +202,11 @@ def estimate_power(found: Dependence, n_samples: int) -> PowerEstimate:
         return PowerEstimate(1.0, f"{coloured}, but {no_narrower(found)}")
     whose = f", for the coefficient of {found.term}" if found.term else ""
     note = f"{coloured}: {found.time:.3g} samples are worth one independent one{whose}"
+    if found.n_worth < _FEW_WORTH:
+        note += (
+            f"; a mean of so slow noise is worth {found.n_worth:.0f} samples only, too few to see"
+            " it whole, so take this power as an upper limit"
+        )
     return PowerEstimate(power, note)
 
 
