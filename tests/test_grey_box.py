@@ -389,7 +389,7 @@ def test_there_must_be_something_to_fit_first() -> None:
 @pytest.mark.parametrize(
     ("initial", "message"),
     [
-        ("u(k)^2 + abs(u(k))^2", r"the fixed terms '.*abs\(u\(k\)\)\^2.*' cannot be told apart"),
+        ("1 + sin(u(k))^2 + cos(u(k))^2", r"the fixed terms '.*sin.*' cannot be told apart"),
         ("u(k) + w(k)", r"the fixed term 'w\(k\)' is zero or not finite on these data"),
         ("w(k)*y(k-1) + u(k)", r"the fixed term 'w\(k\)\*y\(k-1\)' is zero or not finite"),
     ],

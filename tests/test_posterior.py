@@ -355,7 +355,7 @@ def test_one_chain_alone(posterior: Posterior) -> None:
 def test_the_selected_chain_has_the_smallest_validation_error() -> None:
     u, y = simulated(EQUATION, n=600, noise=0.1)
     train, validation = Dataset.from_arrays(u, y).split(0.5)
-    posterior = quick(samples=40, thin=1, chains=8).fit(train).posterior_
+    posterior = quick(samples=80, thin=1, chains=8).fit(train).posterior_
     errors = {}
     for chain in range(8):
         model = posterior.chain(chain).map_model

@@ -45,7 +45,7 @@ def recomputed(posterior: Posterior) -> np.ndarray:
             if term not in posterior.grammar.alphabet.fixed.terms:
                 key = by_enumeration.encode(term)
                 assert key in known
-                total += log(prior.expected_terms * by_enumeration.density(key))
+                total += log(by_enumeration.odds(key))
             units = [scaling.scale[posterior.encoding.names.position(a.signal)] for a in term]
             own = value * np.prod(units) / scaling.scale[-1]
             total += -0.5 * (log(2 * pi * spread) + own**2 / spread)
