@@ -214,6 +214,7 @@ class Identifier(Estimator):
         data = self._dataset(u, y)
         data.require_variation()
         grammar = self._grammar(data)
+        data.require_window(grammar.alphabet.max_lag)  # before atoms are made for every lag
         data.require_degree(max(grammar.alphabet.max_degree, grammar.alphabet.fixed.max_degree))
         check_held_out(held_out, data, grammar.alphabet.max_lag)
         prior = Prior.read(self.prior, self.expected_terms)
