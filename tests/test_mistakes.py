@@ -57,8 +57,9 @@ Z = 4.5  # two-sided; false alarm 7e-6 a comparison
         ({"max_lag": 2.5}, "max_lag must be a whole number"),
         ({"max_degree": 0}, "max_degree must be a whole number"),
         ({"functions": "log"}, "unknown function 'log'"),
-        ({"max_lag": 500, "max_degree": 9}, "lower max_degree or max_lag"),
+        ({"max_lag": 300, "max_degree": 9}, "lower max_degree or max_lag"),
         ({"max_lag": 399}, "max_lag=399 needs at least 401"),
+        ({"max_lag": 10**9}, "max_lag=1000000000 needs at least"),  # without an atom for each
         ({"grammar": "narx"}, "grammar must be an adjoin.Grammar, not 'narx'"),
         ({"initial": "w(k)"}, "no signal is called 'w'; known are u, y"),
         ({"initial": "y(k)"}, "smallest lag of 'y' is 1"),

@@ -237,6 +237,7 @@ class Identifier(Estimator):
         data.require_variation()
         prior = Prior.read(self.prior, self.expected_terms)
         grammar = self._grammar(data, prior)
+        data.require_window(grammar.alphabet.max_lag)  # before atoms are made for every lag
         data.require_degree(max(grammar.alphabet.max_degree, grammar.alphabet.fixed.max_degree))
         check_held_out(held_out, data, grammar.alphabet.max_lag)
         scaling, center_gain = self._scaling(data, grammar, prior)

@@ -58,6 +58,14 @@ def test_names_are_texts() -> None:
         says(message_of(lambda: split_names(names)), "not a name", "'u, udot'")  # noqa: B023
 
 
+def test_sampling_time_and_label_are_what_they_are_called() -> None:
+    for step in (True, "1", float("nan"), 0.0, -1.0, np.inf):
+        says(message_of(lambda: Dataset.from_arrays(GOOD, GOOD, None, step)), "sampling time")  # noqa: B023
+    says(
+        message_of(lambda: Dataset.from_arrays(GOOD, GOOD, label=3)), "label must be a text, not 3"
+    )
+
+
 def test_unknown_name_lists_the_known() -> None:
     says(message_of(lambda: TWO.position("v")), "'v'", "u, udot, y, e")
     identity = Scaling.identity(TWO)

@@ -15,6 +15,7 @@ import scipy.io
 from adjoin.data.dataset import Dataset
 from adjoin.data.names import SignalNames
 from adjoin.data.readers import from_object, read_csv, read_data, read_experiment, read_mat
+from adjoin.data.tables import Column, Table
 from adjoin.errors import AdjoinError
 
 Write = Callable[..., Path]
@@ -198,6 +199,30 @@ def test_a_first_row_without_numbers_is_reported_and_not_taken_for_units(
 ) -> None:
     path = write(f"u;y\n{row}\n0.5;1\n-1.5;2\n")
     says(message_of(path), f"line 2, column 'u': {cell} is not a number")
+
+
+def test_wide_tables_are_read_in_their_width(write: Write) -> None:
+    """Looking every column up among all of them took minutes for twenty thousand."""
+    n = 5_000
+    names = ",".join(f"c{i}" for i in range(n))
+    path = write(f"{names}\n{','.join('1' for _ in range(n))}\n{','.join('2' for _ in range(n))}\n")
+    finds = 0
+    original = Table.find
+
+    def find(self: Table, name: str) -> list[Column]:
+        nonlocal finds
+        finds += 1
+        return original(self, name)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Table, "find", find)
+        assert len(read_data(path, output="c7").names.inputs) == n - 1
+    assert finds < 10
+
+
+def test_digits_of_other_scripts_are_not_read(write: Write) -> None:
+    message = message_of(write("u,y\n1,2\n\u0663,4\n5,6\n"))
+    says(message, "line 3, column 'u': '\u0663' is not a number; correct the file")
 
 
 def test_a_first_row_with_missing_values_is_no_header(write: Write) -> None:

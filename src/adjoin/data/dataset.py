@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoin.arrays import Float1D, Float2D, Int1D
-from adjoin.checks import is_count
+from adjoin.checks import is_count, is_real
 from adjoin.data.columns import Columns, place_of, require_range, shared_labels, tabulate
 from adjoin.data.names import SignalNames, legal_name, split_names
 from adjoin.errors import AdjoinError
@@ -68,8 +68,10 @@ class Dataset:
                 " Dataset.from_arrays(u, y)."
             )
         step = self.sampling_time
-        if step is not None and not (isinstance(step, Real) and 0 < step < np.inf):
+        if step is not None and not (is_real(step) and 0 < step < np.inf):
             raise AdjoinError(f"the sampling time must be a positive number, not {step!r}.")
+        if not isinstance(self.label, str):
+            raise AdjoinError(f"the label must be a text, not {self.label!r}.")
 
     def _has_shape(self, record: object) -> bool:
         width = len(self.names.inputs)

@@ -236,8 +236,9 @@ def _pick_inputs(table: Table, inputs: str | Iterable[str] | None, target: Colum
                 "no numeric input is left; name the inputs, or none by inputs=() for an autonomous"
                 f" system. {_listing(table)}"
             )
+        uses = Counter(column.path for column in table.columns)
         for column in chosen:
-            _pick(table, column.path)  # refuse names that occur twice
+            _require_one(column.path, uses[column.path])
         return chosen
     # a name with a comma in it is a name
     wanted = (inputs,) if isinstance(inputs, str) and table.find(inputs) else split_names(inputs)
@@ -250,8 +251,7 @@ def _pick(table: Table, name: str) -> list[Column]:
         raise AdjoinError(f"{name!r} is not the name of a column. {_listing(table)}")
     columns = table.find(name)
     (path, times), *_ = Counter(column.path for column in columns).most_common(1) or [(name, 1)]
-    if times > 1:
-        raise AdjoinError(f"{times} columns are called {path!r}; give each its own name.")
+    _require_one(path, times)
     if columns:
         return columns
     respelled = [column for column in table.columns if legal_name(column.name) == name]
@@ -266,6 +266,12 @@ def _pick(table: Table, name: str) -> list[Column]:
             " its series as variables of their own."
         )
     raise AdjoinError(f"no column is called {name!r}.{_suggestion(table, name)} {_listing(table)}")
+
+
+def _require_one(path: str, times: int) -> None:
+    """Refuse names that occur twice."""
+    if times > 1:
+        raise AdjoinError(f"{times} columns are called {path!r}; give each its own name.")
 
 
 def _suggestion(table: Table, name: str) -> str:

@@ -261,7 +261,8 @@ def _fields(lines: list[str], i: int, separator: str, is_whole: bool = False) ->
 
 def _is_number(entry: str) -> bool:
     try:
-        return "_" not in entry and float(entry.replace(",", ".")) is not None
+        is_plain = entry.isascii() and "_" not in entry  # Python reads more than people write
+        return is_plain and float(entry.replace(",", ".")) is not None
     except ValueError:
         return False
 
