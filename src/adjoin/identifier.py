@@ -23,7 +23,7 @@ from adjoin.grammar.functions import HINGE
 from adjoin.grammar.library import Functions, functions_by_signal
 from adjoin.grammar.parser import read_equation
 from adjoin.inference.arguments import check_arguments, check_held_out
-from adjoin.inference.centring import MARGIN, N_CHAINS, N_SAMPLES, best_posterior
+from adjoin.inference.centring import N_CHAINS, best_posterior
 from adjoin.inference.engine import Engine
 from adjoin.inference.engines import find_engine
 from adjoin.inference.engines.prediction import PredictionEngine
@@ -240,7 +240,7 @@ class Identifier(Estimator):
         data.require_window(grammar.alphabet.max_lag)  # before atoms are made for every lag
         data.require_degree(max(grammar.alphabet.max_degree, grammar.alphabet.fixed.max_degree))
         check_held_out(held_out, data, grammar.alphabet.max_lag)
-        scaling, center_gain = self._scaling(data, grammar, prior)
+        scaling, gain = self._scaling(data, grammar, prior)
         is_residual, runaway = self.initial_mode == RESIDUAL, float(self.runaway)
         problem = Problem(data, grammar.alphabet, scaling, is_residual, runaway)
         if problem.is_residual and not len(problem.pinned):
@@ -260,27 +260,17 @@ class Identifier(Estimator):
         self.scaling_ = scaling
         self.seed_ = int(seed.entropy)  # type: ignore[arg-type]
         self.is_complete_ = sampled.is_complete
-        self._note_features(u, data)
+        self._note_features(u, data.names.inputs)
         timing = {
             "compile_s": compile_s,
             "sampling_s": sampled.seconds,
             "total_s": time.perf_counter() - begin,
         }
-        settings = replace(self._settings(engine, grammar, estimate), center_gain=center_gain)
+        settings = replace(self._settings(engine, grammar, estimate), center_gain=gain)
         run = Run(grammar, problem, settings, timing, held_out)
         self.posterior_ = Posterior(tuple(traces.values()), run, tuple(traces))
         self.model_ = self.posterior_.map_model
         return self
-
-    def _note_features(self, u: Any, data: Dataset) -> None:
-        """How many inputs there are, and their names where the user's frame has names."""
-        self.n_features_in_ = len(data.names.inputs)
-        first = u[0] if isinstance(u, list | tuple) else u
-        columns = list(getattr(first, "columns", ()))
-        if columns and all(isinstance(column, str) for column in columns):
-            self.feature_names_in_ = np.array(columns, dtype=object)
-        else:
-            vars(self).pop("feature_names_in_", None)  # of an earlier fit
 
     def _kept(self, sampled: Sampled, engine: type[Engine]) -> dict[int, ChainTrace]:
         """The chains that have something to show, by number; what is wrong with the others."""
@@ -395,27 +385,22 @@ class Identifier(Estimator):
         if self.center is not None or not (is_standard and is_plain):
             return Scaling.from_dataset(data, bool(self.center), scale), None
         raw, centred = (Scaling.from_dataset(data, center, scale) for center in (False, True))
-        gain = self._center_gain(data, grammar, prior, raw, centred)
-        return (centred if gain > MARGIN else raw), gain
-
-    def _center_gain(
-        self, data: Dataset, grammar: Grammar, prior: Prior, raw: Scaling, centred: Scaling
-    ) -> float:
-        """By how much the best posterior of deviations exceeds that of raw signals, in nats."""
-        found = []
-        progress = None if callable(self.progress) else self.progress
-        for scaling, title in ((raw, "raw signals"), (centred, "deviations")):
-            engine = PredictionEngine(
-                Problem(data, grammar.alphabet, scaling),
-                prior,
-                Moves.read(self.moves),
-                table_bytes=self.memory_mb * _MEGABYTE // n_workers(self.n_jobs, N_CHAINS),
+        room = self.memory_mb * _MEGABYTE // n_workers(self.n_jobs, N_CHAINS)
+        best = [
+            best_posterior(
+                PredictionEngine(
+                    Problem(data, alphabet, scaling),
+                    prior,
+                    Moves.read(self.moves),
+                    table_bytes=room,
+                ),
+                self.n_jobs,
+                # A caller's own observer is for the run that counts.
+                None if callable(self.progress) else self.progress,
             )
-            with compiling(engine.kernel, self.progress):
-                warm_up(engine)
-            with watching(progress, N_CHAINS, N_SAMPLES, title) as observer:
-                found.append(best_posterior(engine, self.n_jobs, observer))
-        return found[1] - found[0]
+            for scaling in (raw, centred)
+        ]
+        return (centred if best[1] > best[0] else raw), best[1] - best[0]
 
     def _estimate_power(
         self, engine: Engine, grammar: Grammar, seed: np.random.SeedSequence

@@ -19,14 +19,13 @@ import numpy as np
 from adjoin.arrays import Float1D
 from adjoin.grammar.terms import Structure
 from adjoin.inference.engines.prediction import PredictionEngine
-from adjoin.inference.runner import Observer, run_chains
+from adjoin.inference.progress import compiling, watching
+from adjoin.inference.runner import run_chains, warm_up
 from adjoin.inference.traces import ChainTrace
 
 N_CHAINS, N_SAMPLES = 4, 5000
 _SEED = 0
 _MOST = 10  # structures of a chain whose evidence is worked out
-MARGIN = 0.0
-"""By how much, in nats, deviations must be better than raw signals."""
 
 
 def log_evidence(engine: PredictionEngine, structure: Structure, coefficient: float) -> float:
@@ -71,14 +70,17 @@ def log_evidence(engine: PredictionEngine, structure: Structure, coefficient: fl
 
 
 def best_posterior(
-    engine: PredictionEngine, n_jobs: int | None, observer: Observer | None = None
+    engine: PredictionEngine, n_jobs: int | None = None, progress: bool | None = None
 ) -> float:
     """The best log posterior of a structure that a short run finds.
 
     Raises KeyboardInterrupt if it is interrupted: there is nothing to go on with.
     """
+    with compiling(engine.kernel, progress):
+        warm_up(engine)
     seed = np.random.SeedSequence(_SEED)
-    sampled = run_chains(engine, N_CHAINS, N_SAMPLES, seed, n_jobs, observer)
+    with watching(progress, N_CHAINS, N_SAMPLES, "units") as observer:
+        sampled = run_chains(engine, N_CHAINS, N_SAMPLES, seed, n_jobs, observer)
     if not sampled.is_complete:
         raise KeyboardInterrupt
     return max(_best_of(engine, trace) for trace in sampled.traces.values())

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Sequence
 from typing import Any, Self
+
+import numpy as np
 
 from adjoin.errors import AdjoinError
 
@@ -44,6 +47,16 @@ class Estimator:
             if getattr(self, name) is not default and getattr(self, name) != default
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
+
+    def _note_features(self, u: Any, inputs: Sequence[str]) -> None:
+        """How many inputs there are, and their names where the user's frame has names."""
+        self.n_features_in_ = len(inputs)
+        first = u[0] if isinstance(u, list | tuple) else u
+        columns = list(getattr(first, "columns", ()))
+        if columns and all(isinstance(column, str) for column in columns):
+            self.feature_names_in_ = np.array(columns, dtype=object)
+        else:
+            vars(self).pop("feature_names_in_", None)  # of an earlier fit
 
     def __sklearn_tags__(self) -> Any:
         # Only scikit-learn asks for tags, so it is there.
