@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 from tests.report.pages import KINDS, UGLY, page, run
+from tests.systems import quick, simulated
 
 from adjoin.report.page import make_page
 from adjoin.results.assessment import assess
@@ -160,3 +161,12 @@ def test_the_lines_that_reproduce_a_run_do() -> None:
     call = posterior.settings["call"]
     again = eval(f"adjoin.Identifier({call})", {"adjoin": adjoin, "run": posterior})
     assert again.fit(posterior.data).posterior_.terms.equals(posterior.terms)
+
+
+def test_what_forbids_a_run_and_how_its_power_came_about_are_on_the_page() -> None:
+    u, _ = simulated(n=300)
+    posterior = quick(samples=400, likelihood_power="auto").fit(u, 3.0 * u).posterior_
+    found = Reader(make_page(assess(posterior, draws=20)))
+    assert "The output 'y' is a copy of the input 'u'; the free run" in found.prose
+    assert "'y' is 'u', up to a factor and an offset, in all samples" in found.prose
+    assert f"counts to the power 1: {posterior.settings.power_note}." in found.prose

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from adjoin.arrays import Float1D
-from adjoin.grammar import Structure
+from adjoin.grammar import Structure, Term
 from adjoin.grammar.equation import term_text
 from adjoin.inference.autocorrelation import (
     autocorrelation,
@@ -125,7 +125,8 @@ def _longest(residuals: Sequence[Float1D], weights: Mapping[str, Float1D]) -> tu
     # Products may be small and yet last as long as the noise does.
     end = window(own)
     times = {
-        term: sum_of_correlations(own * weight, n_samples, end) for term, weight in weights.items()
+        term: sum_of_correlations(own * weight[: len(own)], n_samples, end)
+        for term, weight in weights.items()
     }
     if not times:
         return sum_of_correlations(own, n_samples), ""
@@ -139,11 +140,15 @@ def _unexplained(
     """Residuals less their regression on what could still explain them.
 
     That is the inputs and their squares at the lags that tests found, and every lagged signal of
-    the model class; nothing where there are fewer than ten samples to a column.
+    the model class, with its square where samples abound; nothing where there are fewer than ten
+    samples to a column.
     """
     first, names = posterior.max_lag, posterior.data.names.inputs
     problem, joined = posterior.run.problem, np.concatenate(list(residuals))
-    plain = [(atom,) for atom in problem.encoding.atoms if not atom.function]
+    atoms = [atom for atom in problem.encoding.atoms if not atom.function]
+    plain: list[Term] = [(atom,) for atom in atoms]
+    if problem.alphabet.max_degree > 1 and 4 * _PER_COLUMN * len(atoms) < len(joined):
+        plain += [(atom, atom) for atom in atoms]
     columns = [problem.rows.design(Structure((term,), problem.data.names))[:, 0] for term in plain]
     for test in failed:
         position = names.index(test.signal)
@@ -153,14 +158,18 @@ def _unexplained(
         for lag in test.lag[test.is_significant]:
             moved = [np.append(np.zeros(lag), (x - mean) ** power)[: len(x)] for x in series]
             columns.append(np.concatenate(moved))
-    if _PER_COLUMN * (len(columns) + 1) > len(joined):
+    # Where a record begins, what is so many samples ago was not measured.
+    skip = max((int(lag) for test in failed for lag in test.lag[test.is_significant]), default=0)
+    is_known = np.concatenate([np.arange(len(record)) >= skip for record in residuals])
+    if _PER_COLUMN * (len(columns) + 1) > is_known.sum():
         return list(residuals)
     design = np.column_stack([np.ones_like(joined), *columns])
     length = np.linalg.norm(design, axis=0)
     design /= np.where(length > 0.0, length, 1.0)
-    theta = np.linalg.lstsq(design, joined)[0]
+    theta = np.linalg.lstsq(design[is_known], joined[is_known])[0]
     cuts = np.cumsum([len(record) for record in residuals])[:-1]
-    return np.split(joined - design @ theta, cuts)
+    left = [record[skip:] for record in np.split(joined - design @ theta, cuts)]
+    return [record for record in left if len(record)]
 
 
 def _weights(posterior: Collection) -> Iterator[tuple[str, Float1D]]:
