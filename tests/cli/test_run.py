@@ -118,8 +118,8 @@ def test_a_run_simulates_with_bands(folder: Path) -> None:
     assert done.stdout == ""
     with (folder / "bands.csv").open(encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
-    assert list(rows[0])[2:5] == ["model", "mean", "sd"]
-    assert list(rows[0])[5:] == ["q2.5", "q16", "q50", "q84", "q97.5"]
+    assert list(rows[0])[2:6] == ["model", "mean", "median", "sd"]
+    assert list(rows[0])[6:] == ["q2.5", "q16", "q50", "q84", "q97.5"]
     last = {name: float(value) for name, value in rows[-1].items()}
     assert last["q2.5"] < last["q16"] < last["q84"] < last["q97.5"]
     assert "the 95 % band holds" in done.stderr

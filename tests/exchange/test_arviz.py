@@ -70,7 +70,7 @@ def many_sided_free_run() -> Posterior:
     """As `many_sided`, and a draw whose free run diverges."""
     found = many_sided()
     first, second = map(with_ladder, found.traces)
-    second.theta[second.offset[0]] = 1e60  # of u(k)^2*y(k-3)
+    second.theta[second.offset[0]] = 20.0 * second.theta[second.offset[0]]  # of u(k)^2*y(k-3)
     return replace(found, traces=(first, second)).with_settings(objective=ABC)
 
 
@@ -79,7 +79,8 @@ def model_of(posterior: Posterior, draw: Any) -> Model:
     inside = draw["included"].values.astype(bool)
     texts, theta = draw["term"].values[inside], draw["theta"].values[inside]
     structure = Structure.parse(" + ".join(texts) or "0", posterior.encoding.names)
-    return Model(structure, theta, float(draw["noise_sd"]), posterior.scaling.offsets)
+    noise_sd, limits = float(draw["noise_sd"]), posterior.run.problem.limits
+    return Model(structure, theta, noise_sd, posterior.scaling.offsets, limits)
 
 
 def one_step(posterior: Posterior, model: Model) -> np.ndarray:
