@@ -5,8 +5,6 @@ Receives what the user passes; wires data, grammar, scaling, prior, engine and r
 
 from __future__ import annotations
 
-import inspect
-import math
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -22,7 +20,7 @@ from adjoin.grammar import Grammar, Structure
 from adjoin.grammar.functions import HINGE
 from adjoin.grammar.library import Functions, functions_by_signal
 from adjoin.grammar.parser import read_equation
-from adjoin.inference.arguments import check_arguments, check_held_out
+from adjoin.inference.arguments import call_text, check_arguments, check_held_out
 from adjoin.inference.centring import N_CHAINS, best_posterior
 from adjoin.inference.engine import Engine
 from adjoin.inference.engines import find_engine
@@ -47,12 +45,6 @@ from adjoin.scores import fit_index
 from adjoin.threads import n_workers
 
 _MEGABYTE = 2**20
-_NOT_THE_RESULT = (
-    "n_jobs",
-    "progress",
-    "checkpoint",
-    "memory_mb",
-)  # arguments it is no function of
 _PILOT_KEY = 2**32 - 1  # of a seed that no chain has
 
 
@@ -451,38 +443,12 @@ class Identifier(Estimator):
             is_power_refused=estimate is not None and estimate.is_refused,
             power_note=estimate.note if estimate is not None else "",
             is_complete=self.is_complete_,
-            call=self._call(engine),
+            call=call_text(
+                self.get_params() | {"seed": self.seed_}, self._parameters(), engine.objective
+            ),
             runaway=engine.problem.runaway,
             own_settings=engine.own_settings,
         )
-
-    def _call(self, engine: Engine) -> str:
-        """The arguments that make this run again, as Python text; `run` is the saved posterior."""
-        default = {name: p.default for name, p in inspect.signature(type(self)).parameters.items()}
-        parts = []
-        for name, value in self.get_params().items():
-            is_default = value == default[name] or (name == "functions" and not value)
-            if name in _NOT_THE_RESULT or (name != "seed" and is_default):
-                continue
-            text = repr(self.seed_ if name == "seed" else value)
-            if isinstance(value, Grammar):
-                text = "run.grammar"
-            elif isinstance(value, Moves):
-                text = repr(value.probabilities)
-            elif isinstance(value, Prior):
-                text = f"adjoin.Prior({value.changes})"
-            elif isinstance(value, Structure):
-                text = repr(str(value))
-            elif isinstance(value, Ladder):
-                text = repr(value.changes).replace("inf", "float('inf')")
-            elif name == "distance":
-                text = engine.objective.distance
-            elif isinstance(value, np.generic):
-                text = repr(value.item())
-            if name == "runaway" and value == math.inf:
-                text = "float('inf')"
-            parts.append(f"{name}={text}")
-        return ", ".join(parts)
 
     def _fitted(self) -> Model:
         if not hasattr(self, "posterior_"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,10 +11,16 @@ import numpy as np
 from adjoin.checks import is_real, require_count, require_seed
 from adjoin.data.dataset import Dataset
 from adjoin.errors import AdjoinError
-from adjoin.grammar import Structure
+from adjoin.grammar import Grammar, Structure
 from adjoin.inference.engine import Engine
 from adjoin.inference.engines import ENGINES, find_engine
+from adjoin.inference.ladder import Ladder
+from adjoin.inference.moves import Moves
+from adjoin.inference.objective import Objective
+from adjoin.inference.prior import Prior
 from adjoin.inference.settings import JOINT, RESIDUAL, is_runaway
+
+_NOT_THE_RESULT = ("n_jobs", "progress", "checkpoint", "memory_mb")  # it is no function of these
 
 
 def check_arguments(
@@ -78,6 +85,34 @@ def _check_options(
             raise AdjoinError(
                 f"{name} is for objective='{other.name}'; the objective is '{engine.name}'"
             )
+
+
+def call_text(given: Mapping[str, Any], default: Mapping[str, Any], objective: Objective) -> str:
+    """The arguments that make a run again, as Python text; `run` is the saved posterior."""
+    parts = []
+    for name, value in given.items():
+        is_default = value == default[name] or (name == "functions" and not value)
+        if name in _NOT_THE_RESULT or (name != "seed" and is_default):
+            continue
+        text = repr(value)
+        if isinstance(value, Grammar):
+            text = "run.grammar"
+        elif isinstance(value, Moves):
+            text = repr(value.probabilities)
+        elif isinstance(value, Prior):
+            text = f"adjoin.Prior({value.changes})"
+        elif isinstance(value, Structure):
+            text = repr(str(value))
+        elif isinstance(value, Ladder):
+            text = repr(value.changes).replace("inf", "float('inf')")
+        elif name == "distance":
+            text = objective.distance
+        elif isinstance(value, np.generic):
+            text = repr(value.item())
+        if name == "runaway" and value == math.inf:
+            text = "float('inf')"
+        parts.append(f"{name}={text}")
+    return ", ".join(parts)
 
 
 def check_held_out(held_out: Any, data: Dataset, max_lag: int) -> None:
