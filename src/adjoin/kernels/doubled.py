@@ -20,7 +20,7 @@ SMALLEST_DOUBLED_PIVOT = 1e-29
 
 @kernel()
 def add_exactly(a: float, b: float) -> tuple[float, float]:
-    """a + b without error, as value and rest.
+    """The sum of two doubles without error, as value and rest.
 
     Mutates: nothing. Allocates: nothing.
     """
@@ -31,7 +31,7 @@ def add_exactly(a: float, b: float) -> tuple[float, float]:
 
 @kernel()
 def multiply_exactly(a: float, b: float) -> tuple[float, float]:
-    """a·b without error (below 1e300), as value and rest.
+    """The product of two doubles without error (within 1e±290), as value and rest.
 
     Mutates: nothing. Allocates: nothing.
     """

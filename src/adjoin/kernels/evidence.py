@@ -19,11 +19,11 @@ correlation with the output, :math:`C = U^TU` and :math:`U^T v = b`,
 
 **Digits.** :math:`‖v‖²` is nearly :math:`g² = w‖y‖²/σ²` wherever a structure explains nearly all,
 and decisions need its absolute error to be small. Rounding of the inner products changes it by some
-:math:`10^{-16} g²(Σ_i|θ_i| s_i/‖y‖)²`: nothing at a signal-to-noise ratio of a thousand, hundreds of
-nats at ten million. So from `SHARP` on, and wherever a pivot is mostly rounding, all of this is done
-with twice the digits (``doubled``, ``remainders``), and what is returned is less ½g², which is the
-same for all structures. h, d and g may be rounded: used throughout as they are, they only change
-the units of θ and y by as much.
+:math:`10^{-16} g²(Σ_i|θ_i| s_i/‖y‖)²`: nothing at a signal-to-noise ratio of a thousand, hundreds
+of nats at ten million. So from `SHARP` on, and wherever a pivot is not clear of rounding, all of
+this is done with twice the digits (``doubled``, ``remainders``), and with sharp noise what is
+returned is less ½g², which is the same for all structures. h, d and g may be rounded: used
+throughout as they are, they only change the units of θ and y by as much.
 """
 
 from __future__ import annotations
@@ -48,8 +48,10 @@ from adjoin.kernels.state import Chain
 from adjoin.kernels.tables import Fit, ProductTable, Work
 
 # The g² from which on evidences need twice the digits: the error in the module's docstring is then
-# 1e-5·(Σ|θ|s/‖y‖)² nats, where the sum is 3 for a smooth output and 7 for a very smooth one.
-SHARP = 1e11
+# 1e-4·(Σ|θ|s/‖y‖)² nats, where the sum is 3 for a smooth output and 7 for a very smooth one.
+SHARP = 1e12
+# In doubles, a pivot below the square of this is off by more than 1e-5, and all that comes of it.
+CLEAR_ROOT = 1e-5
 # A squared error that is less than this, of the square of what cancels in it, is taken with twice
 # the digits: in doubles its relative error would be above 1e-5.
 CANCELLED = 1e-11
@@ -98,7 +100,24 @@ def is_sharp(noise: float, power: float, target_norm: float) -> bool:
 
 
 @kernel()
-def judge(
+def evaluate_clearly(
+    fit: Fit, n: int, noise: float, coefficient: float, power: float, target_norm: float
+) -> float:
+    """`evaluate`, but NaN wherever it takes twice the digits.
+
+    Mutates: fit. Allocates: nothing.
+    """
+    if is_sharp(noise, power, target_norm):
+        return math.nan
+    found = evaluate(fit, n, noise, coefficient, power, target_norm)
+    for i in range(n):
+        if not fit.factor[i, i] > CLEAR_ROOT:
+            return math.nan
+    return found
+
+
+@kernel()
+def evaluate_doubled(
     fit: Fit,
     n: int,
     noise: float,
@@ -108,17 +127,13 @@ def judge(
     table: ProductTable,
     work: Work,
 ) -> float:
-    """`evaluate` with as many digits as it takes; less ½g² where the noise is sharp.
+    """`evaluate` with twice the digits; less ½g² where the noise is sharp.
 
-    NaN if twice the digits do not do either.
+    NaN if that does not do either.
 
     Mutates: fit, table, work. Allocates: nothing.
     """
     norm = data.target_norm
-    if not is_sharp(noise, power, norm):
-        found = evaluate(fit, n, noise, coefficient, power, norm)
-        if not math.isnan(found):
-            return found
     complete_products(table, data, fit, n, work)
     scale_doubled(fit, n, noise, coefficient, power, norm, table, work)
     factor, projection = work.digits.factor, work.digits.projection
@@ -136,6 +151,21 @@ def judge(
         square, rest = add_doubled(square, rest, value, low)
         log_volume += math.log(fit.factor[i, i] * fit.spread[i])
     return 0.5 * square - log_volume
+
+
+@kernel()
+def evaluate_present(
+    chain: Chain, power: float, data: Regression, table: ProductTable, work: Work
+) -> float:
+    """`evaluate` of the chain's present state, with as many digits as it takes.
+
+    Mutates: table, work. Allocates: nothing.
+    """
+    n, noise, coefficient = chain.n_terms[0], chain.noise[0], chain.coefficient[0]
+    found = evaluate_clearly(work.current, n, noise, coefficient, power, data.target_norm)
+    if math.isnan(found):
+        found = evaluate_doubled(work.current, n, noise, coefficient, power, data, table, work)
+    return found
 
 
 @kernel()
@@ -211,32 +241,28 @@ def squared_error(fit: Fit, chain: Chain, target_norm: float, work: Work) -> flo
 
 
 @kernel()
-def residual_square(
-    fit: Fit, chain: Chain, data: Regression, table: ProductTable, work: Work
-) -> float:
-    """`squared_error` with as many digits as it takes.
+def squared_error_clearly(fit: Fit, chain: Chain, target_norm: float, work: Work) -> float:
+    """`squared_error`, but NaN where it takes twice the digits.
 
-    Mutates: table, work. Allocates: nothing.
+    Mutates: work. Allocates: nothing.
     """
-    n, size = chain.n_terms[0], data.target_norm
-    plain = squared_error(fit, chain, data.target_norm, work)
-    for i in range(n):
+    size, error = target_norm, squared_error(fit, chain, target_norm, work)
+    for i in range(chain.n_terms[0]):
         size += abs(work.normal[i])
-    if plain >= CANCELLED * size * size:
-        return plain
-    complete_products(table, data, fit, n, work)
-    return squared_error_doubled(fit, chain, data.target_norm, table, work)
+    return error if error >= CANCELLED * size * size else math.nan
 
 
 @kernel()
 def squared_error_doubled(
-    fit: Fit, chain: Chain, target_norm: float, table: ProductTable, work: Work
+    fit: Fit, chain: Chain, data: Regression, table: ProductTable, work: Work
 ) -> float:
-    """`squared_error` with twice the digits, by remainders that are there.
+    """`squared_error` with twice the digits.
 
-    Mutates: work. Allocates: nothing.
+    Mutates: table, work. Allocates: nothing.
     """
     n, digits, rest = chain.n_terms[0], work.digits, table.rest
+    target_norm = data.target_norm
+    complete_products(table, data, fit, n, work)
     total, low = multiply_exactly(target_norm, target_norm)
     total, low = multiply_doubled(total, low, 1.0, rest.square[0])
     for i in range(n):

@@ -18,11 +18,14 @@ from adjoin.kernels.edits import apply_edit
 from adjoin.kernels.evidence import (
     copy_fit,
     draw_coefficients,
+    evaluate_clearly,
+    evaluate_doubled,
+    evaluate_present,
     gather_fit,
-    judge,
     keep_factor,
     log_likelihood,
-    residual_square,
+    squared_error_clearly,
+    squared_error_doubled,
 )
 from adjoin.kernels.layouts import Regression
 from adjoin.kernels.moves import propose
@@ -94,7 +97,9 @@ def step_structure(
         n_after = n + 1 if edit == APPEND else n
     noise, coefficient = chain.noise[0], chain.coefficient[0]
     power, fit = rules.target.power, work.proposed
-    proposed = judge(fit, n_after, noise, coefficient, power, data, table, work)
+    proposed = evaluate_clearly(fit, n_after, noise, coefficient, power, data.target_norm)
+    if math.isnan(proposed):
+        proposed = evaluate_doubled(fit, n_after, noise, coefficient, power, data, table, work)
     if math.isnan(proposed):
         trace.trouble[SINGULAR] += 1
         return log_evidence, False
@@ -142,13 +147,15 @@ def step_variances(
         shape = target.coefficient_shape + 0.5 * (n - n_pinned)
         scale = target.coefficient_scale + 0.5 * square
         chain.coefficient[0] = draw_inverse_gamma(rng, shape, scale)
-    log_evidence = judge(
-        fit, n, chain.noise[0], chain.coefficient[0], power, data, table, work
+    log_evidence = evaluate_clearly(
+        fit, n, chain.noise[0], chain.coefficient[0], power, data.target_norm
     )
+    if math.isnan(log_evidence):
+        log_evidence = evaluate_present(chain, power, data, table, work)
     if math.isnan(log_evidence):
         trouble[SINGULAR_NOISE] += 1
         chain.noise[0], chain.coefficient[0] = noise, coefficient
-        log_evidence = judge(fit, n, noise, coefficient, power, data, table, work)
+        log_evidence = evaluate_present(chain, power, data, table, work)
     return log_evidence
 
 
@@ -173,16 +180,7 @@ def run_prediction(
     """
     gather_fit(chain, data, table, work)
     n_pinned = data.pinned_theta.shape[0]
-    log_evidence = judge(
-        work.current,
-        chain.n_terms[0],
-        chain.noise[0],
-        chain.coefficient[0],
-        rules.target.power,
-        data,
-        table,
-        work,
-    )
+    log_evidence = evaluate_present(chain, rules.target.power, data, table, work)
     if math.isnan(log_evidence):
         return -1
     n_drawn, is_new = 0, True
@@ -196,7 +194,9 @@ def run_prediction(
         )
         is_new = is_new or is_changed
         draw_coefficients(rng, work.current, chain, chain.coefficient[0], n_pinned, work)
-        error = residual_square(work.current, chain, data, table, work)
+        error = squared_error_clearly(work.current, chain, data.target_norm, work)
+        if math.isnan(error):
+            error = squared_error_doubled(work.current, chain, data, table, work)
         log_evidence = step_variances(
             rng, chain, rules.target, data, table, work, trace.trouble, error
         )

@@ -52,9 +52,7 @@ def sum_products(
 
 
 @kernel()
-def remainder(
-    table: ProductTable, data: Regression, left: int, right: int, work: Work
-) -> float:
+def remainder(table: ProductTable, data: Regression, left: int, right: int, work: Work) -> float:
     r"""What is lacking to the correlation in the table: :math:`φ_i·φ_j / (s_i s_j)` less that.
 
     With s the lengths as they are in the table; that of the diagonal and of the target with itself
@@ -79,9 +77,7 @@ def remainder(
 
 
 @kernel()
-def complete_products(
-    table: ProductTable, data: Regression, fit: Fit, n: int, work: Work
-) -> None:
+def complete_products(table: ProductTable, data: Regression, fit: Fit, n: int, work: Work) -> None:
     """See to it that the remainders of all inner products of a fit are in the table.
 
     Mutates: table, work. Allocates: nothing.

@@ -76,7 +76,7 @@ class Fit(NamedTuple):
 class Digits(NamedTuple):
     """Scratch for twice the digits: what the doubles beside it lack.
 
-    ``factor`` : (capacity, capacity), ``projection``, ``normal`` : (capacity,) of the fit under way.
+    ``factor`` : (capacity, capacity), ``projection``, ``normal`` : (capacity,) of the present fit.
     ``total``, ``total_rest`` : (ROWS,) sums under way.
     """
 

@@ -29,7 +29,7 @@ from adjoin.inference.engines.workspace import (
 )
 from adjoin.inference.moves import Moves
 from adjoin.inference.objective import PREDICTION, Objective
-from adjoin.inference.prior import STANDARD, Prior, draw_prior_terms
+from adjoin.inference.prior import Prior, draw_prior_terms
 from adjoin.inference.problem import Problem
 from adjoin.inference.rows import conditional_mode
 from adjoin.inference.settings import NoSettings, RunSettings
@@ -79,10 +79,9 @@ class PredictionEngine:
 
     def __post_init__(self) -> None:
         prior, encoding = self.prior, self.encoding
-        relative = self.problem.output_variance if prior.units == STANDARD else 1.0
         target = Target(
             noise_shape=float(prior.noise_shape),
-            noise_scale=float(prior.noise_scale) * relative,
+            noise_scale=self.problem.noise_scale(prior),
             power=float(self.power),
             coefficient_shape=float(prior.coefficient_shape or 0.0),
             coefficient_scale=float(prior.coefficient_scale or 0.0),
