@@ -21,7 +21,7 @@ import pytest
 from scipy import stats
 from scipy.special import logsumexp
 from tests.engines import prediction_engine
-from tests.naive.prediction import Columns
+from tests.naive.prediction import Columns, noise_scale
 from tests.naive.prior import Term, TermPrior
 
 from adjoin import Dataset, Grammar
@@ -122,7 +122,7 @@ class Problem:
         """σ² on a logarithmic grid, with log p(y|∅, σ²)^w p(σ²) dσ²/d(log σ²)."""
         y = Columns(self.data, self.law).output
         variance = float(np.var(np.concatenate([r.output for r in self.data.records])))
-        beta = self.prior.noise_scale * (variance if self.prior.units == "standard" else 1.0)
+        beta = noise_scale(self.prior, self.data, self.grammar.alphabet.max_lag)
         middle = np.log(variance)
         spread = 8.0 * grid.width
         noise = np.exp(np.linspace(middle - spread, middle + spread, grid.n_noise))

@@ -21,7 +21,7 @@ from scipy.special import logsumexp
 from tests.calibration import test_abc_validity as validity
 from tests.calibration.test_prior_recovery import LONG, UNEVEN, t_limit, t_values
 from tests.engines import prediction_engine
-from tests.naive.prediction import Columns, log_evidence
+from tests.naive.prediction import Columns, log_evidence, noise_scale
 from tests.naive.prior import Term, TermPrior
 
 from adjoin import Dataset, Grammar
@@ -76,7 +76,8 @@ class Problem:
         columns = Columns(self.data, self.law)
         rest = columns.rest(columns.white_box(self.law.fixed))
         variance = float(np.var(np.concatenate([r.output for r in self.data.records])))
-        alpha, beta = self.prior.noise_shape, self.prior.noise_scale * variance
+        alpha = self.prior.noise_shape
+        beta = noise_scale(self.prior, self.data, self.grammar.alphabet.max_lag)
         nodes = [(s, self.prior.coefficient_sd**2, 0.0) for s in _nodes(variance, n_nodes)]
         if (a := self.prior.coefficient_shape) is not None:
             b = self.prior.coefficient_scale

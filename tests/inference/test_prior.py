@@ -35,7 +35,6 @@ def every_term(alphabet: Alphabet) -> list[Term]:
         "power_rate",
         "coefficient_sd",
         "noise_shape",
-        "noise_scale",
     ],
 )
 @pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, "1", None, True])
@@ -48,6 +47,8 @@ def test_a_hyperparameter_out_of_range_is_named(name: str, value) -> None:
     ("arguments", "message"),
     [
         ({"lag_decay": 1.0}, "lag_decay must be a number between 0 and 1, not 1.0"),
+        ({"noise_scale": 0.0}, "noise_scale must be a positive number or None, not 0.0"),
+        ({"noise_scale": "1"}, "noise_scale must be a positive number or None, not '1'"),
         ({"power_weight": -0.1}, "power_weight must be a share from 0 to 1, not -0.1"),
         ({"power_weight": 1.1}, "power_weight must be a share from 0 to 1"),
         ({"power_weight": math.nan}, "power_weight"),

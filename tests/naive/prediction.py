@@ -217,6 +217,16 @@ def log_evidence(
     return float(-0.5 * white @ white - np.log(np.diag(lower)).sum())
 
 
+def noise_scale(prior: Prior, data: Dataset, max_lag: int) -> float:
+    """β: n/2 · 2⁻⁸⁰ of the mean square of the fitted output, or what the prior has."""
+    if prior.noise_scale is None:
+        fitted = [y for record in data.records for y in record.output[max_lag:]]
+        return 0.5 * 2.0**-80 * (math.fsum(y * y for y in fitted) or len(fitted))
+    outputs = np.concatenate([record.output for record in data.records])
+    variance = float(np.mean((outputs - outputs.mean()) ** 2)) or 1.0
+    return prior.noise_scale * (variance if prior.units == "standard" else 1.0)
+
+
 class Sample(NamedTuple):
     """One state of the chain, terms in canonical order."""
 
@@ -252,7 +262,7 @@ class Twin:
         self.prior, self.power = prior, power
         outputs = np.concatenate([record.output for record in data.records])
         self.variance = float(np.mean((outputs - outputs.mean()) ** 2)) or 1.0
-        self.noise_scale = prior.noise_scale * (self.variance if prior.units == "standard" else 1.0)
+        self.noise_scale = noise_scale(prior, data, alphabet.max_lag)
         self.counts = {name: [0, 0, 0] for name in self.moves.names}
 
     def run(self, seed: int, n_samples: int) -> Iterator[Sample]:
@@ -327,9 +337,8 @@ class Twin:
     def _draw_variances(
         self, rng: np.random.Generator, terms: list[Term], theta: np.ndarray, coefficient: float
     ) -> tuple[float, float, float]:
-        residual = self.output - self.columns.matrix(terms) @ theta
-        error = float(residual @ residual) if self.power else 0.0
-        n_rows = len(residual)
+        error = self._squared_error(terms, theta) if self.power else 0.0
+        n_rows = len(self.output)
         shape = self.prior.noise_shape + 0.5 * self.power * n_rows
         noise = (self.noise_scale + 0.5 * self.power * error) / rng.standard_gamma(shape)
         if self.prior.coefficient_shape is not None:
@@ -337,3 +346,7 @@ class Twin:
             scale = self.prior.coefficient_scale + 0.5 * float(theta @ theta)
             coefficient = scale / rng.standard_gamma(shape)
         return noise, coefficient, error
+
+    def _squared_error(self, terms: list[Term], theta: np.ndarray) -> float:
+        residual = self.output - self.columns.matrix(terms) @ theta
+        return float(residual @ residual)

@@ -326,7 +326,8 @@ def test_a_run_that_was_stopped_says_so() -> None:
 @pytest.mark.parametrize(
     ("trouble", "reason", "advice"),
     [
-        ([10, 7, 0], "17 proposals were refused because terms could not be told apart", "signals"),
+        ([17, 0, 0], "17 proposals and 0 draws of the noise were refused", "coefficient_sd"),
+        ([0, 3, 0], "0 proposals and 3 draws of the noise were refused", "noise_scale"),
         ([0, 0, 1], "1 proposals were turned away at the largest structure", "fewer terms"),
     ],
 )
@@ -339,9 +340,20 @@ def test_trouble_on_the_way_is_told(trouble: list[int], reason: str, advice: str
     assert advice in found["advice"][-1]
 
 
+def test_signals_that_repeat_each_other_are_named() -> None:
+    rng = np.random.default_rng(0)
+    u = np.repeat(rng.standard_normal((60, 1)), 2, axis=1)
+    data = Dataset.from_arrays(u, rng.standard_normal(60), ("flow", "pump", "y"))
+    grammar = Grammar.arx(inputs=("flow", "pump"), max_lag=1)
+    posterior = by_hand(data, [[("flow(k)", [1.0], 1.0)] * 50] * 4, grammar)
+    traces = (posterior.traces[0]._replace(trouble=np.array([9, 9, 0])), *posterior.traces[1:])
+    found = verdict(replace(posterior, traces=traces))
+    assert "leave out 'flow' or 'pump', which repeat each other" in found["advice"]
+
+
 def test_a_proposal_refused_now_and_then_is_no_trouble() -> None:
-    posterior = made([[SMALL]] * 4)  # 1600 samples: up to 16 may be refused
-    traces = (posterior.traces[0]._replace(trouble=np.array([10, 6, 0])), *posterior.traces[1:])
+    posterior = made([[SMALL]] * 4)  # 1600 samples: up to 16 may be refused, and 1 for its noise
+    traces = (posterior.traces[0]._replace(trouble=np.array([10, 1, 0])), *posterior.traces[1:])
     assert verdict(replace(posterior, traces=traces))["level"] == "good"
 
 

@@ -28,7 +28,11 @@ def recomputed(posterior: Posterior) -> np.ndarray:
     records, lag = posterior.data.records, posterior.max_lag
     inputs, outputs = [r.inputs for r in records], [r.output for r in records]
     scaled = np.concatenate([(y - scaling.offset[-1]) / scaling.scale[-1] for y in outputs])
-    beta = prior.noise_scale * (np.var(scaled) if prior.units == "standard" else 1.0)
+    if prior.noise_scale is None:
+        fitted = [(y[lag:] - scaling.offset[-1]) / scaling.scale[-1] for y in outputs]
+        beta = 0.5 * 2.0**-80 * np.sum(np.concatenate(fitted) ** 2)
+    else:
+        beta = prior.noise_scale * (np.var(scaled) if prior.units == "standard" else 1.0)
     found = []
     draws, catalogue = posterior.draws, posterior._catalogue[0]
     for i in range(len(draws)):
@@ -98,7 +102,7 @@ def test_the_density_by_hand() -> None:
     assert draws.size.tolist() == [2, 1]
     assert draws.owner.tolist() == [0, 0, 1]
     prior = Prior(noise_shape=3.0, noise_scale=0.5, **HYPER)
-    found = log_density(draws, np.array([1.0, 2.0, 3.0]), prior, 0.5, 10.0)
+    found = log_density(draws, np.array([1.0, 2.0, 3.0]), prior, 0.5, 5.0)
     first = -3.5 - 0.5 - 0.5 * (2 * log(4 * pi) + 5 / 2) - 5.0 - (4 * log(2) + 2.0 / 2)
     second = -2.5 - 0.25 - 0.5 * (log(2 * pi) + 9.0) - 4 * log(4) - 5.0 / 4 - 2.0
     assert found.tolist() == pytest.approx([first, second])

@@ -66,8 +66,11 @@ class Prior:
         λ_p: degree - 1 of a pure power is Poisson with this rate.
     coefficient_sd : float
         σ_θ, the standard deviation of coefficients.
-    noise_shape, noise_scale : float
-        α and β of the noise variance.
+    noise_shape : float
+        α of the noise variance.
+    noise_scale : float, optional
+        β of the noise variance. By default so small that no sensor's noise is near it; see
+        `Problem.noise_scale`.
     coefficient_shape, coefficient_scale : float, optional
         a and b of a hyperprior σ_θ² ~ IG(a, b), which `coefficient_sd` then only starts. Off by
         default.
@@ -87,7 +90,7 @@ class Prior:
     power_rate: float = 0.7
     coefficient_sd: float = 1.0
     noise_shape: float = 1e-6
-    noise_scale: float = 1e-5
+    noise_scale: float | None = None
     coefficient_shape: float | None = None
     coefficient_scale: float | None = None
     units: str = STANDARD
@@ -99,9 +102,10 @@ class Prior:
             "power_rate",
             "coefficient_sd",
             "noise_shape",
-            "noise_scale",
         ):
             _require(name, getattr(self, name), 0.0, math.inf, "a positive number")
+        if self.noise_scale is not None:
+            _require("noise_scale", self.noise_scale, 0.0, math.inf, "a positive number or None")
         _require("lag_decay", self.lag_decay, 0.0, 1.0, "a number between 0 and 1")
         for name in ("power_weight", "lag_uniform"):
             share = getattr(self, name)
@@ -233,7 +237,8 @@ class Prior:
     def draw(self, grammar: Grammar, n: int = 10, seed: int | None = 0) -> list[Model]:
         """Models drawn from the prior, in the prior's units, to look at before fitting.
 
-        Their `noise_sd` is None where the noise prior is too flat to be drawn from.
+        Their `noise_sd` is None where the noise prior is too flat to be drawn from, or waits for
+        the data.
         """
         require_count("n", n)
         if not isinstance(grammar, Grammar):
@@ -248,7 +253,7 @@ class Prior:
         if self.coefficient_shape is not None and self.coefficient_scale is not None:
             sd = _draw_sd(rng, self.coefficient_shape, self.coefficient_scale)
         noise = None
-        if self.noise_shape >= _FLAT:
+        if self.noise_scale is not None and self.noise_shape >= _FLAT:
             noise = _draw_sd(rng, self.noise_shape, self.noise_scale)
         return Model(structure, tuple(sd * rng.standard_normal(len(structure))), noise)
 

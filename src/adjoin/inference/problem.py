@@ -21,6 +21,7 @@ from adjoin.grammar.alphabet import Alphabet
 from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.equation import term_text
 from adjoin.grammar.terms import Atom, Structure
+from adjoin.inference.prior import STANDARD, Prior
 from adjoin.inference.rows import Rows, apply_to_scaled, least_squares
 from adjoin.inference.settings import RUNAWAY
 from adjoin.kernels.layouts import Regression
@@ -30,6 +31,9 @@ from adjoin.model import Model
 
 MAX_TERMS = 256
 """More terms than any posterior here has had; the chain counts when it is turned away by it."""
+
+_NOISE_LIMIT = 2.0**-40
+"""Of the output's root mean square: noise below this cannot be told from rounding."""
 
 
 def limits_of(data: Dataset, runaway: float = RUNAWAY) -> tuple[float, float] | None:
@@ -101,6 +105,33 @@ class Problem:
     def output_variance(self) -> float:
         """Variance of the output in model units; see `Rows.output_variance`."""
         return self.rows.output_variance
+
+    def noise_scale(self, prior: Prior) -> float:
+        r"""β of the noise prior IG(α, β) in model units.
+
+        .. math:: β = \tfrac{n}{2}\, ε\, \frac{1}{n} \sum_k y(k)², \qquad ε = 2^{-80}
+
+        unless the prior has one. The noise then never comes out below :math:`2^{-40}` of the
+        output's root mean square, whatever n is. That is 2⁸ below the step of a 32-bit sensor, so
+        that no sensor's noise is near it, and 2¹³ above the last digit of a double: what products
+        of rounded signals with coefficients of a thousand leave of noise-free data, so that nobody
+        models rounding. A number in the prior is a multiple of the output's variance in standard
+        units, and as it is in raw units.
+        """
+        if prior.noise_scale is None:
+            square = float(self.rows.fitted @ self.rows.fitted)
+            return 0.5 * _NOISE_LIMIT**2 * (square or len(self.rows.fitted))
+        return float(prior.noise_scale) * (self.output_variance if prior.units == STANDARD else 1.0)
+
+    def noise_limit(self, prior: Prior, power: float) -> float:
+        r"""The standard deviation of the noise if nothing were left to explain, in model units.
+
+        .. math:: \sqrt{β / (α + w n / 2)}
+
+        Found noise near this is the prior's word, not that of the data.
+        """
+        shape = prior.noise_shape + 0.5 * power * len(self.rows.fitted)
+        return math.sqrt(self.noise_scale(prior) / shape)
 
     @property
     def pinned(self) -> Structure:

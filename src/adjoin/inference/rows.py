@@ -155,20 +155,19 @@ def conditional_mode(
 
     .. math:: \hat θ = \arg\min \frac{w}{σ²}‖y - Φθ‖² + \frac{1}{σ_θ²}‖θ‖²
 
-    By normal equations on columns of unit length, and one step of refinement from the residuals of
-    the solution, which wins back the digits that squaring the columns lost. `noise` and
-    `coefficient` are the variances σ² and σ_θ², `power` is w.
+    By QR of the columns, of unit length, above the ridge: with the digits of the columns, of which
+    normal equations lose half. `noise` and `coefficient` are the variances σ² and σ_θ², `power` is
+    w.
     """
-    if not columns.shape[1] or not power > 0.0:
-        return np.zeros(columns.shape[1])
+    n = columns.shape[1]
+    if not n or not power > 0.0:
+        return np.zeros(n)
     length = np.linalg.norm(columns, axis=0)
     length[length == 0.0] = 1.0
-    unit, ridge = columns / length, noise / (coefficient * power) / length**2
-    normal = unit.T @ unit
-    normal[np.diag_indices_from(normal)] += ridge
-    theta = _solve(normal, unit.T @ output)
-    theta += _solve(normal, unit.T @ (output - unit @ theta) - ridge * theta)
-    return np.asarray(theta / length)
+    ridge = np.sqrt(noise / (coefficient * power)) / length
+    basis, factor = np.linalg.qr(np.vstack([columns / length, np.diag(ridge)]))
+    right = np.append(output, np.zeros(n))
+    return np.asarray(_solve(factor, basis.T @ right) / length)
 
 
 def _solve(normal: Float2D, right: Float1D) -> Float1D:

@@ -18,11 +18,14 @@ from adjoin.kernels.edits import apply_edit
 from adjoin.kernels.evidence import (
     copy_fit,
     draw_coefficients,
-    evaluate,
+    evaluate_clearly,
+    evaluate_doubled,
+    evaluate_present,
     gather_fit,
     keep_factor,
     log_likelihood,
-    squared_error,
+    squared_error_clearly,
+    squared_error_doubled,
 )
 from adjoin.kernels.layouts import Regression
 from adjoin.kernels.moves import propose
@@ -93,8 +96,10 @@ def step_structure(
         place_term(table, data, slot, work.proposed, index, n, work)
         n_after = n + 1 if edit == APPEND else n
     noise, coefficient = chain.noise[0], chain.coefficient[0]
-    power, norm = rules.target.power, data.target_norm
-    proposed = evaluate(work.proposed, n_after, noise, coefficient, power, norm)
+    power, fit = rules.target.power, work.proposed
+    proposed = evaluate_clearly(fit, n_after, noise, coefficient, power, data.target_norm)
+    if math.isnan(proposed):
+        proposed = evaluate_doubled(fit, n_after, noise, coefficient, power, data, table, work)
     if math.isnan(proposed):
         trace.trouble[SINGULAR] += 1
         return log_evidence, False
@@ -113,6 +118,7 @@ def step_variances(
     chain: Chain,
     target: Target,
     data: Regression,
+    table: ProductTable,
     work: Work,
     trouble: Int1D,
     error: float,
@@ -127,9 +133,9 @@ def step_variances(
     A draw under which the structure cannot be factorised is refused: the old one stays. That is a
     Metropolis step for the posterior restricted to what can be factorised.
 
-    Mutates: rng, chain.noise, chain.coefficient, work, trouble. Allocates: nothing.
+    Mutates: rng, chain.noise, chain.coefficient, table, work, trouble. Allocates: nothing.
     """
-    n, power, norm = chain.n_terms[0], target.power, data.target_norm
+    n, power, fit = chain.n_terms[0], target.power, work.current
     n_pinned = data.pinned_theta.shape[0]
     noise, coefficient = chain.noise[0], chain.coefficient[0]
     shape = target.noise_shape + 0.5 * power * data.n_rows
@@ -141,11 +147,15 @@ def step_variances(
         shape = target.coefficient_shape + 0.5 * (n - n_pinned)
         scale = target.coefficient_scale + 0.5 * square
         chain.coefficient[0] = draw_inverse_gamma(rng, shape, scale)
-    log_evidence = evaluate(work.current, n, chain.noise[0], chain.coefficient[0], power, norm)
+    log_evidence = evaluate_clearly(
+        fit, n, chain.noise[0], chain.coefficient[0], power, data.target_norm
+    )
+    if math.isnan(log_evidence):
+        log_evidence = evaluate_present(chain, power, data, table, work)
     if math.isnan(log_evidence):
         trouble[SINGULAR_NOISE] += 1
         chain.noise[0], chain.coefficient[0] = noise, coefficient
-        log_evidence = evaluate(work.current, n, noise, coefficient, power, norm)
+        log_evidence = evaluate_present(chain, power, data, table, work)
     return log_evidence
 
 
@@ -169,15 +179,8 @@ def run_prediction(
     Mutates: rng, chain, table, work, trace. Allocates: nothing.
     """
     gather_fit(chain, data, table, work)
-    norm, n_pinned = data.target_norm, data.pinned_theta.shape[0]
-    log_evidence = evaluate(
-        work.current,
-        chain.n_terms[0],
-        chain.noise[0],
-        chain.coefficient[0],
-        rules.target.power,
-        norm,
-    )
+    n_pinned = data.pinned_theta.shape[0]
+    log_evidence = evaluate_present(chain, rules.target.power, data, table, work)
     if math.isnan(log_evidence):
         return -1
     n_drawn, is_new = 0, True
@@ -191,8 +194,12 @@ def run_prediction(
         )
         is_new = is_new or is_changed
         draw_coefficients(rng, work.current, chain, chain.coefficient[0], n_pinned, work)
-        error = squared_error(work.current, chain, norm, work)
-        log_evidence = step_variances(rng, chain, rules.target, data, work, trace.trouble, error)
+        error = squared_error_clearly(work.current, chain, data.target_norm, work)
+        if math.isnan(error):
+            error = squared_error_doubled(work.current, chain, data, table, work)
+        log_evidence = step_variances(
+            rng, chain, rules.target, data, table, work, trace.trouble, error
+        )
         chain.n_drawn[0] += 1
         n_drawn += 1
         if chain.n_drawn[0] % rules.target.thin == 0:

@@ -118,6 +118,7 @@ def take_slot(
         table.correlation[slot, other] = math.nan
         table.correlation[other, slot] = math.nan
     table.correlation[slot, slot] = 1.0
+    table.rest.is_begun[slot] = 0
     return slot
 
 

@@ -12,6 +12,22 @@ from adjoin.kernels.layouts import FreeRun
 from adjoin.kernels.state import Chain
 
 
+class Remainder(NamedTuple):
+    """What rounding left out of a `ProductTable`; see `kernels/remainders.py`.
+
+    ``is_begun`` : (capacity,) 1 where a slot's remainders were asked for; elsewhere the others are
+    not even initialised, and take no memory.
+    ``target`` : (capacity,), ``correlation`` : (capacity, capacity) to be added to those of the
+    table; NaN where not yet computed.
+    ``square`` : (1,) what is lacking to 1 in ‖y‖² by the square of its length; NaN at first.
+    """
+
+    is_begun: Int1D
+    target: Float1D
+    correlation: Float2D
+    square: Float1D
+
+
 class ProductTable(NamedTuple):
     """Inner products of the terms met so far; a cache, and a pure function of the data.
 
@@ -22,6 +38,7 @@ class ProductTable(NamedTuple):
     ``used`` : (capacity,) the sample at which the slot was last looked at.
     ``bucket`` : (2^b,) hash of a key to its slot, -1 where empty; at least twice the capacity.
     ``size`` : (1,) number of slots taken.
+    ``rest`` : what rounding left out of target and correlation.
     """
 
     key: Int1D
@@ -33,6 +50,7 @@ class ProductTable(NamedTuple):
     used: Int1D
     bucket: Int1D
     size: Int1D
+    rest: Remainder
 
 
 class Fit(NamedTuple):
@@ -55,6 +73,20 @@ class Fit(NamedTuple):
     projection: Float1D
 
 
+class Digits(NamedTuple):
+    """Scratch for twice the digits: what the doubles beside it lack.
+
+    ``factor`` : (capacity, capacity), ``projection``, ``normal`` : (capacity,) of the present fit.
+    ``total``, ``total_rest`` : (ROWS,) sums under way.
+    """
+
+    factor: Float2D
+    projection: Float1D
+    normal: Float1D
+    total: Float1D
+    total_rest: Float1D
+
+
 class Work(NamedTuple):
     """Scratch of one chain: two fits, the candidate term, buffers of one block of rows.
 
@@ -62,6 +94,7 @@ class Work(NamedTuple):
     ``weight`` : (max_degree,) of removable atoms. ``missing`` : (capacity,) slots to multiply with.
     ``column``, ``other`` : (ROWS,) a block of the candidate's column, and of another one.
     ``product`` : (capacity,) inner products under way. ``normal`` : (capacity,).
+    ``digits`` : scratch for twice the digits.
     """
 
     current: Fit
@@ -74,6 +107,7 @@ class Work(NamedTuple):
     other: Float1D
     product: Float1D
     normal: Float1D
+    digits: Digits
 
 
 class Slopes(NamedTuple):

@@ -53,7 +53,8 @@ def describe(assessment: Assessment[Any]) -> dict[str, Any]:
         "n_structures": len(posterior.structures),
         "n_rows": posterior.n_rows,
         "terms": posterior.terms.to_dict("records"),
-        "noise": {name: float(value) for name, value in posterior.noise.items()},
+        "noise": {name: float(value) for name, value in posterior.noise.items()}
+        | {"is_told": posterior.is_noise_told},
         "scores": {part.name: part.scores.plain for part in assessment.parts},
         "comparison": {
             part.name: [row.plain for row in part.comparison] for part in assessment.parts
@@ -241,7 +242,11 @@ def noise_in_words(posterior: Collection) -> tuple[str, str]:
     noise = posterior.noise
     mean, low, high = rounded([noise["mean"], noise["q025"], noise["q975"]], noise["sd"])
     whose = "" if posterior.objective.has_likelihood else "error of each draw's free run, "
-    return mean, f"{whose}95 % in [{low}, {high}]"
+    if posterior.is_noise_told:
+        return mean, f"{whose}95 % in [{low}, {high}]"
+    if posterior.prior.noise_scale is None:
+        return f"at most {noise['q975']:.2g}", "which is below what can be told from these data"
+    return mean, f"95 % in [{low}, {high}], raised by the prior's noise_scale"
 
 
 def centring_in_words(posterior: Collection) -> str:

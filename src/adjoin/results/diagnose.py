@@ -30,6 +30,8 @@ _RARE = 0.05  # inclusion: a term below says little about how the chains did
 _MOST_TERMS = 30
 _FEW_SHOWN = 3
 _OFTEN = 0.01  # of all samples: a proposal refused now and then is what refusing is for
+_OFTEN_FOR_NOISE = 0.001  # a noise draw never is, but for a few on the way in
+_ALIKE = 1.0 - 1e-12  # correlation of signals that repeat each other
 _CLEAR = 0.05  # mass: no structure above means that none stands out
 
 
@@ -295,15 +297,16 @@ def _on_trouble(posterior: Collection, facts: dict[str, Any]) -> list[Finding]:
         findings.append((CAUTION, reason, REMEDY))
     if not posterior.settings.is_complete:
         findings.append((CAUTION, "the run was stopped before its end", ""))
-    refused = facts["singular_proposals"] + facts["singular_noise_draws"]
-    if refused > _OFTEN * sum(chain["n_samples"] for chain in facts["chains"]):
+    n_proposals, n_noise = facts["singular_proposals"], facts["singular_noise_draws"]
+    n_samples = sum(chain["n_samples"] for chain in facts["chains"])
+    if n_proposals + n_noise > _OFTEN * n_samples or n_noise > _OFTEN_FOR_NOISE * n_samples:
         findings.append(
             (
                 CAUTION,
-                f"{refused:,} proposals were refused because terms could not be told apart on these"
-                " data",
-                "check for signals that repeat each other, and for units that differ by many orders"
-                " of magnitude",
+                f"{n_proposals:,} proposals and {n_noise:,} draws of the noise were refused because"
+                " terms could not be told apart on these data, or are not finite: structures and"
+                " noise may be biased",
+                _on_repeated(posterior),
             )
         )
     if alike := facts["functions_without_effect"]:
@@ -325,3 +328,19 @@ def _on_trouble(posterior: Collection, facts: dict[str, Any]) -> list[Finding]:
             )
         )
     return findings
+
+
+def _on_repeated(posterior: Collection) -> str:
+    """What to do where terms cannot be told apart: the signals to blame by name, if there are."""
+    names = posterior.data.names
+    series = np.concatenate([np.column_stack([r.inputs, r.output]) for r in posterior.data.records])
+    unit = series / np.maximum(np.linalg.norm(series, axis=0), np.finfo(float).tiny)
+    alike = np.argwhere(np.triu(np.abs(unit.T @ unit) > _ALIKE, 1))
+    if not len(alike):
+        return (
+            "check for terms that repeat each other, and for units that differ by many orders of"
+            " magnitude; a smaller coefficient_sd or a larger noise_scale in the Prior keeps such"
+            " terms apart"
+        )
+    left, right = ([*names.inputs, names.output][i] for i in alike[0])
+    return f"leave out '{left}' or '{right}', which repeat each other"

@@ -62,7 +62,7 @@ def log_density(
     theta: Float1D,
     prior: Prior,
     power: float,
-    output_variance: float,
+    noise_scale: float,
     has_noise: bool = True,
     n_kept: int = 0,
 ) -> Float1D:
@@ -72,9 +72,9 @@ def log_density(
         w \log p(y \mid T, θ, σ²) + \log p(T) + \log p(θ \mid σ_θ²) + \log p(σ²) + \log p(σ_θ²)
 
     the last where σ_θ² is drawn too. `theta` are the coefficients of all draws in model units,
-    `power` is w, and the noise prior's scale is a multiple of `output_variance`. Without
-    `has_noise` σ² is not drawn, and its prior is left out; so is that of the `n_kept` coefficients
-    of each draw that were fitted before, which are zero in `theta`.
+    `power` is w, and `noise_scale` the noise prior's β. Without `has_noise` σ² is not drawn, and
+    its prior is left out; so is that of the `n_kept` coefficients of each draw that were fitted
+    before, which are zero in `theta`.
     """
     squares = np.bincount(draws.owner, weights=theta**2, minlength=len(draws))
     spread = draws.coefficient
@@ -82,8 +82,7 @@ def log_density(
     n_drawn = draws.size - n_kept
     total -= 0.5 * (n_drawn * np.log(2.0 * np.pi * spread) + squares / spread)
     if has_noise:
-        scale = prior.noise_scale * output_variance
-        total += _log_inverse_gamma(draws.noise, prior.noise_shape, scale)
+        total += _log_inverse_gamma(draws.noise, prior.noise_shape, noise_scale)
     if prior.coefficient_shape is not None and prior.coefficient_scale is not None:
         total += _log_inverse_gamma(spread, prior.coefficient_shape, prior.coefficient_scale)
     return total

@@ -24,7 +24,7 @@ from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.equation import term_text
 from adjoin.grammar.terms import exponents
 from adjoin.inference.objective import Objective
-from adjoin.inference.prior import STANDARD, Prior
+from adjoin.inference.prior import Prior
 from adjoin.inference.settings import RunSettings
 from adjoin.inference.traces import ChainTrace
 from adjoin.model import Model
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LOW, _HIGH = 0.025, 0.975
+_TOLD = (
+    3.0  # times what the prior alone would make of the noise: a ninth of the variance is then its
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -351,12 +354,12 @@ class Sample:
     def log_posterior(self) -> Float1D:
         """(n_draws,) log density of each draw in model units, up to a constant."""
         prior, problem = self.settings.prior, self.run.problem
-        unit = problem.output_variance if prior.units == STANDARD else 1.0
+        scale = problem.noise_scale(prior)
         kept = [self._terms[self.encoding.key(term)] for term in problem.pinned]
         term = self.draws.term
         theta = np.where(np.isin(term, kept), 0.0, self.draws.theta / self._factor[term])
         has_noise = self.objective.has_likelihood
-        return log_density(self.draws, theta, prior, self.power, unit, has_noise, len(kept))
+        return log_density(self.draws, theta, prior, self.power, scale, has_noise, len(kept))
 
     @cached_property
     def noise(self) -> pd.Series[float]:
@@ -366,6 +369,18 @@ class Sample:
         sd = self.draws.noise_sd
         low, high = np.quantile(sd, [_LOW, _HIGH])
         return pd.Series({"mean": sd.mean(), "sd": sd.std(), "q025": low, "q975": high})
+
+    @cached_property
+    def is_noise_told(self) -> bool:
+        """Whether the data tell the noise; if not, it is at most what is reported.
+
+        Not where it is less than 3 times what the prior alone would make it: with the default
+        prior, where it cannot be told from rounding.
+        """
+        if not self.objective.has_likelihood or self.power == 0.0:
+            return self.power > 0.0
+        limit = self.run.problem.noise_limit(self.prior, self.power) * self.scaling.noise_factor
+        return float(self.noise["mean"]) >= _TOLD * limit
 
     @cached_property
     def distance(self) -> Float1D:

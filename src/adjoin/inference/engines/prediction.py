@@ -29,7 +29,7 @@ from adjoin.inference.engines.workspace import (
 )
 from adjoin.inference.moves import Moves
 from adjoin.inference.objective import PREDICTION, Objective
-from adjoin.inference.prior import STANDARD, Prior, draw_prior_terms
+from adjoin.inference.prior import Prior, draw_prior_terms
 from adjoin.inference.problem import Problem
 from adjoin.inference.rows import conditional_mode
 from adjoin.inference.settings import NoSettings, RunSettings
@@ -79,10 +79,9 @@ class PredictionEngine:
 
     def __post_init__(self) -> None:
         prior, encoding = self.prior, self.encoding
-        relative = self.problem.output_variance if prior.units == STANDARD else 1.0
         target = Target(
             noise_shape=float(prior.noise_shape),
-            noise_scale=float(prior.noise_scale) * relative,
+            noise_scale=self.problem.noise_scale(prior),
             power=float(self.power),
             coefficient_shape=float(prior.coefficient_shape or 0.0),
             coefficient_scale=float(prior.coefficient_scale or 0.0),
@@ -194,10 +193,9 @@ class PredictionChain:
         self.buffer: Trace = make_buffer(capacity)
         self.log = TraceLog(engine.encoding)
         self._work = make_work(capacity, max_degree)
-        most = int((engine.table_bytes // 8) ** 0.5)
-        self._largest = max(most, 2 * capacity + 2)
         first = max(_FIRST_CAPACITY, 2 * capacity + 2)
-        self._table = make_table(min(first, self._largest), max_degree)
+        most = int((engine.table_bytes // 8) ** 0.5)
+        self._table = make_table(max(min(first, most), 2 * capacity + 2), max_degree)
 
     @property
     def n_samples(self) -> int:
@@ -218,7 +216,18 @@ class PredictionChain:
     @property
     def table_size(self) -> int:
         """Bytes the table of inner products takes now."""
-        return int(self._table.correlation.nbytes)
+        return self._n_bytes * len(self._table.key) ** 2
+
+    @property
+    def _n_bytes(self) -> int:
+        """Of an entry: twice as many where remainders are in use, which take no memory before."""
+        return 16 if self._table.rest.is_begun.any() else 8
+
+    @property
+    def _largest(self) -> int:
+        """How many terms the table may hold."""
+        most = int((self.engine.table_bytes // self._n_bytes) ** 0.5)
+        return max(most, 2 * self.engine.problem.capacity + 2)
 
     @property
     def is_prepared(self) -> bool:
@@ -265,12 +274,15 @@ class PredictionChain:
         if capacity < n + self.n_terms + 1:
             keep = np.sort(np.argsort(table.used[:n], kind="stable")[n // 2 :])
         self._table = make_table(capacity, table.atom.shape[1])
-        k = len(keep)
-        for old, new in zip(table, self._table, strict=True):
-            if old is table.correlation:
-                new[:k, :k] = old[np.ix_(keep, keep)]
-            elif old is not table.bucket and old is not table.size:
-                new[:k] = old[keep]
+        k, begun = len(keep), np.flatnonzero(table.rest.is_begun[keep])
+        for name in ("key", "degree", "atom", "norm", "target", "used"):
+            getattr(self._table, name)[:k] = getattr(table, name)[keep]
+        for name in ("is_begun", "target"):
+            getattr(self._table.rest, name)[:k] = getattr(table.rest, name)[keep]
+        self._table.correlation[:k, :k] = table.correlation[np.ix_(keep, keep)]
+        known = table.rest.correlation[np.ix_(keep[begun], keep[begun])]
+        self._table.rest.correlation[np.ix_(begun, begun)] = known
+        self._table.rest.square[:] = table.rest.square
         self._table.size[0] = k
         rehash(self._table)
 

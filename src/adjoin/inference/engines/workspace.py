@@ -11,7 +11,7 @@ from adjoin.grammar.terms import Term
 from adjoin.inference.traces import ChainTrace, from_arrays, to_arrays
 from adjoin.kernels.products import ROWS
 from adjoin.kernels.state import Chain
-from adjoin.kernels.tables import Fit, ProductTable, Work
+from adjoin.kernels.tables import Digits, Fit, ProductTable, Remainder, Work
 
 
 def make_chain(capacity: int, max_degree: int, *rungs: int) -> Chain:
@@ -56,6 +56,12 @@ def make_table(capacity: int, max_degree: int) -> ProductTable:
         used=np.zeros(capacity, dtype=np.int64),
         bucket=np.full(n_buckets, -1, dtype=np.int64),
         size=np.zeros(1, dtype=np.int64),
+        rest=Remainder(
+            is_begun=np.zeros(capacity, dtype=np.int64),
+            target=np.zeros(capacity),
+            correlation=np.empty((capacity, capacity)),
+            square=np.full(1, np.nan),
+        ),
     )
 
 
@@ -87,6 +93,13 @@ def make_work(capacity: int, max_degree: int) -> Work:
         other=np.zeros(ROWS),
         product=np.zeros(capacity),
         normal=np.zeros(capacity),
+        digits=Digits(
+            factor=np.zeros((capacity, capacity + 8)),
+            projection=np.zeros(capacity),
+            normal=np.zeros(capacity),
+            total=np.zeros(ROWS),
+            total_rest=np.zeros(ROWS),
+        ),
     )
 
 
