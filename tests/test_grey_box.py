@@ -257,19 +257,13 @@ def test_the_log_density_counts_no_coefficient_that_was_not_drawn() -> None:
     is_free = np.array([term not in fixed for term in terms])[draws.term]
     squares = np.bincount(draws.owner, np.where(is_free, draws.theta / scale[draws.term], 0.0) ** 2)
     n_free = draws.size - len(fixed)
-    everything = log_density(
-        draws, np.zeros(len(draws.theta)), found.prior, found.power, _variance(found)
-    )
+    beta = found.run.problem.noise_scale(found.prior)
+    everything = log_density(draws, np.zeros(len(draws.theta)), found.prior, found.power, beta)
     wanted = everything + 0.5 * draws.size * np.log(2.0 * np.pi * spread)
     wanted -= 0.5 * (n_free * np.log(2.0 * np.pi * spread) + squares / spread)
     gap = found.log_posterior - wanted
     assert np.ptp(spread) > 0.1
     np.testing.assert_allclose(gap, gap[0], atol=1e-8)
-
-
-def _variance(posterior: Posterior) -> float:
-    records = posterior.scaling.apply(posterior.data).records
-    return float(np.var(np.concatenate([record.output for record in records])))
 
 
 def test_a_power_of_the_likelihood_is_estimated_beside_a_white_box() -> None:
