@@ -48,7 +48,11 @@ def setups() -> dict[str, tuple[dict[str, Any], Any, Any]]:
     hyper = adjoin.Prior(coefficient_shape=2.0, coefficient_scale=1.0, **first)
     many = adjoin.Prior(expected_terms=20, **first)
     known = {"initial": "u1(k-1)", "functions": "abs"}
+    learned = adjoin.Prior(terms_shape=2.0, lag_uniform=0.2, constant_odds=0.5)
     return {
+        "osa default": (osa | {"prior": "default", "center": None}, u, y),
+        "osa learned": (osa | {"prior": learned}, u, y),
+        "abc learned": (abc | {"prior": learned}, u, y),
         "osa academic": (
             plain | {"samples": 30_000, "chains": 2, "seed": 0},
             academic.u,

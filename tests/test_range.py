@@ -46,7 +46,7 @@ def test_just_inside_the_answer_is_the_same_in_other_units(a: float, b: float) -
     np.testing.assert_allclose(bands[1].sd, b * bands[0].sd, rtol=1e-9)
     assert two.score(a * U, b * Y) == pytest.approx(one.score(U, Y), rel=1e-12)
     assert right.diagnostics["verdict"] == left.diagnostics["verdict"]
-    assert Model.parse(two.model_.equation, inputs="u").coefficients == two.model_.coefficients
+    assert Model.parse(two.model_.format(None), inputs="u").coefficients == two.model_.coefficients
 
 
 @pytest.mark.parametrize("a", [HIGH, LOW])

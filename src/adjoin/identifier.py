@@ -21,7 +21,7 @@ from adjoin.grammar.functions import HINGE
 from adjoin.grammar.library import Functions, functions_by_signal
 from adjoin.grammar.parser import read_equation
 from adjoin.inference.arguments import call_text, check_arguments, check_held_out
-from adjoin.inference.centring import N_CHAINS, best_posterior
+from adjoin.inference.centring import N_CHAINS, compare_units
 from adjoin.inference.engine import Engine
 from adjoin.inference.engines import find_engine
 from adjoin.inference.engines.prediction import PredictionEngine
@@ -376,23 +376,19 @@ class Identifier(Estimator):
         scale = is_standard if self.scale is None else bool(self.scale)
         if self.center is not None or not (is_standard and is_plain):
             return Scaling.from_dataset(data, bool(self.center), scale), None
-        raw, centred = (Scaling.from_dataset(data, center, scale) for center in (False, True))
-        room = self.memory_mb * _MEGABYTE // n_workers(self.n_jobs, N_CHAINS)
-        best = [
-            best_posterior(
-                PredictionEngine(
-                    Problem(data, alphabet, scaling),
-                    prior,
-                    Moves.read(self.moves),
-                    table_bytes=room,
-                ),
-                self.n_jobs,
-                # A caller's own observer is for the run that counts.
-                None if callable(self.progress) else self.progress,
+        raw, centred = (
+            PredictionEngine(
+                Problem(data, alphabet, Scaling.from_dataset(data, center, scale)),
+                prior,
+                Moves.read(self.moves),
+                table_bytes=self.memory_mb * _MEGABYTE // n_workers(self.n_jobs, N_CHAINS),
             )
-            for scaling in (raw, centred)
-        ]
-        return (centred if best[1] > best[0] else raw), best[1] - best[0]
+            for center in (False, True)
+        )
+        # A caller's own observer is for the run that counts.
+        progress = None if callable(self.progress) else self.progress
+        gain = compare_units(raw, centred, self.n_jobs, progress)
+        return (centred if gain > 0.0 else raw).problem.rows.scaling, gain
 
     def _estimate_power(
         self, engine: Engine, grammar: Grammar, seed: np.random.SeedSequence

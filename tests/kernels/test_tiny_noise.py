@@ -151,7 +151,7 @@ def _sharp(noise: float, kind: str) -> Dataset:
 def test_the_compiled_chain_equals_one_with_60_digits(
     kind: str, noise: float, power: float
 ) -> None:
-    grammar = Grammar.narx(inputs=("u", "v"), max_lag=2, max_degree=2)
+    grammar = Grammar.narx(inputs=("u", "v"), constant=False, max_lag=2, max_degree=2)
     n_samples = 700 if IS_COMPILED else 100
     data, prior = _sharp(noise, kind), Prior(expected_terms=40.0)
     engine = prediction_engine(data, grammar.alphabet, prior, Moves(), power)

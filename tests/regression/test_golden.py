@@ -23,6 +23,9 @@ from adjoin import Identifier
 GOLDEN = Path(__file__).with_name("golden.json")
 SAMPLES = {"osa": 1500, "abc": 300}
 NAMES = [
+    "osa default",
+    "osa learned",
+    "abc learned",
     "osa hyperprior",
     "osa records",
     "osa functions",

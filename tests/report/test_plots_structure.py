@@ -112,6 +112,7 @@ def test_number_of_terms_before_and_after() -> None:
         for atoms in combinations(sorted(GRAMMAR.alphabet.atoms * n), n)
         for term in Structure((atoms,), GRAMMAR.alphabet.names)
     }
+    terms.add(())  # the constant
     assert len(terms) == GRAMMAR.alphabet.n_terms
     empty = np.prod([1.0 - posterior.prior.inclusion(term, GRAMMAR.alphabet) for term in terms])
     assert abs(stairs["prior"][0] - empty) < 4.42 * np.sqrt(empty * (1.0 - empty) / 5000)

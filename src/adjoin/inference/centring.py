@@ -13,6 +13,7 @@ function of the data alone. Receives a problem in both units; gives the `Identif
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -70,10 +71,36 @@ def log_evidence(engine: PredictionEngine, structure: Structure, coefficient: fl
     return density(peak) + 0.5 * math.log(2.0 * math.pi / max(curve, 1e-12))
 
 
-def best_posterior(
-    engine: PredictionEngine, n_jobs: int | None = None, progress: bool | None = None
+class Candidate(NamedTuple):
+    """A structure that a short run found, with its log prior and the σ_θ² it was found with."""
+
+    structure: Structure
+    log_prior: float
+    coefficient: float
+
+
+def compare_units(
+    raw: PredictionEngine,
+    centred: PredictionEngine,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
 ) -> float:
-    """The best log posterior of a structure that a short run finds.
+    """By how much the best posterior of deviations exceeds that of raw signals, in nats.
+
+    What either run has found is judged in both, so that luck in finding it decides nothing.
+    """
+    found = [*find_candidates(raw, n_jobs, progress), *find_candidates(centred, n_jobs, progress)]
+    best = [
+        max(one.log_prior + log_evidence(engine, one.structure, one.coefficient) for one in found)
+        for engine in (raw, centred)
+    ]
+    return best[1] - best[0]
+
+
+def find_candidates(
+    engine: PredictionEngine, n_jobs: int | None = None, progress: bool | None = None
+) -> list[Candidate]:
+    """The best structures that a short run finds.
 
     Raises KeyboardInterrupt if it is interrupted: there is nothing to go on with.
     """
@@ -84,22 +111,24 @@ def best_posterior(
         sampled = run_chains(engine, N_CHAINS, N_SAMPLES, seed, n_jobs, observer)
     if not sampled.is_complete:
         raise KeyboardInterrupt
-    return max(_best_of(engine, trace) for trace in sampled.traces.values())
+    return [one for trace in sampled.traces.values() for one in _best_of(engine, trace)]
 
 
-def _best_of(engine: PredictionEngine, trace: ChainTrace) -> float:
+def _best_of(engine: PredictionEngine, trace: ChainTrace) -> list[Candidate]:
+    """The best of one chain, by their likelihood and what each term costs at least."""
     n_terms = np.diff(trace.offset)
     guess = engine.power * trace.log_lik + trace.log_prior
     guess -= 0.5 * n_terms * math.log(max(engine.regression.n_rows, 1))
     best: Float1D = np.full(len(trace.structures), -np.inf)
     np.maximum.at(best, trace.structure, guess)
-    log_prior = np.empty(len(best))
-    coefficient = np.empty(len(best))
+    log_prior, coefficient = np.empty(len(best)), np.empty(len(best))
     log_prior[trace.structure] = trace.log_prior
     coefficient[trace.structure] = trace.coefficient
-    chosen = np.argsort(-best)[:_MOST]
-    return max(
-        float(log_prior[i])
-        + log_evidence(engine, engine.encoding.structure(trace.structures[i]), coefficient[i])
-        for i in chosen
-    )
+    return [
+        Candidate(
+            engine.encoding.structure(trace.structures[i]),
+            float(log_prior[i]),
+            float(coefficient[i]),
+        )
+        for i in np.argsort(-best)[:_MOST]
+    ]

@@ -264,7 +264,7 @@ class Prior:
 
         A Poisson(λ_t) number of draws from p(t) hits each term Poisson(x) times; a term that was
         hit is kept with probability :math:`\frac{x}{1+x} / (1 - e^{-x})`. Where λ_t is learned, it
-        is drawn first, and all is drawn again if a term that is not fixed is hit twice.
+        is drawn first, and all is drawn again if a term is hit twice, or a fixed one at all.
         """
         fixed = encoding.alphabet.fixed
         if self.terms_shape is None:
@@ -282,14 +282,14 @@ class Prior:
     def _draw_learned(
         self, rng: np.random.Generator, encoding: Encoding, table: PriorTable
     ) -> list[Term]:
-        """Terms drawn by the law of a learned λ_t, those that are fixed left out."""
+        """Terms drawn by the law of a learned λ_t, beside those that are fixed."""
         shape, fixed = float(self.terms_shape or 0.0), encoding.alphabet.fixed.terms
         while True:
             rate = rng.standard_gamma(shape) * self.expected_terms / shape
             hits = draw_prior_terms(rng, encoding, table, int(rng.poisson(rate)))
-            free = [term for term, _ in hits if term not in fixed]
-            if len(set(free)) == len(free):
-                return free
+            terms = [term for term, _ in hits]
+            if len(set(terms)) == len(terms) and not set(terms).intersection(fixed):
+                return terms
 
 
 def without_constant(given: Prior | str, expected_terms: float = 5.0) -> Prior:

@@ -111,15 +111,18 @@ class Problem:
 
         .. math:: β = \tfrac{n}{2}\, ε\, \frac{1}{n} \sum_k y(k)², \qquad ε = 2^{-80}
 
-        unless the prior has one. The noise then never comes out below :math:`2^{-40}` of the
-        output's root mean square, whatever n is. That is 2⁸ below the step of a 32-bit sensor, so
+        unless the prior has one, with y the output as it was measured, centred or not: that is what
+        was rounded. The noise then never comes out below :math:`2^{-40}` of the output's root mean
+        square, whatever n is. That is 2⁸ below the step of a 32-bit sensor, so
         that no sensor's noise is near it, and 2¹³ above the last digit of a double: what products
         of rounded signals with coefficients of a thousand leave of noise-free data, so that nobody
         models rounding. A number in the prior is a multiple of the output's variance in standard
         units, and as it is in raw units.
         """
         if prior.noise_scale is None:
-            square = float(self.rows.fitted @ self.rows.fitted)
+            scaling = self.rows.scaling
+            measured = self.rows.fitted + scaling.offset[-1] / scaling.scale[-1]
+            square = float(measured @ measured)
             return 0.5 * _NOISE_LIMIT**2 * (square or len(self.rows.fitted))
         return float(prior.noise_scale) * (self.output_variance if prior.units == STANDARD else 1.0)
 

@@ -272,7 +272,7 @@ def _prior_sizes(prior: Prior, encoding: Encoding) -> Int1D:
 
     As `Prior.draw_structure` draws them, all at once: each is hit by a Poisson number of terms, and
     a term of odds x that was hit is kept with probability x / (1 + x) / (1 - exp(-x)), or, where
-    the rate is learned, structures in which a term was hit twice are left out.
+    the rate is learned, structures in which a term was hit twice, or a fixed one, are left out.
     """
     rng, fixed, table = make_generator(0), encoding.alphabet.fixed.terms, prior.table(encoding)
     rate = np.full(_PRIOR_DRAWS, prior.expected_terms)
@@ -292,6 +292,7 @@ def _prior_sizes(prior: Prior, encoding: Encoding) -> Int1D:
         once = once[:, rng.random(once.shape[1]) < keep[once[1]]]
     else:
         is_drawn[once[0, n_times > 1]] = False
+        is_drawn[pairs[0, ~is_free[pairs[1]]]] = False
     found: Int1D = np.bincount(once[0], minlength=_PRIOR_DRAWS) + len(fixed)
     if table.constant_share > 0.0:
         found += rng.random(_PRIOR_DRAWS) * (1.0 + prior.constant_odds) >= 1.0
