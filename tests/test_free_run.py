@@ -134,7 +134,7 @@ def test_the_answer_does_not_depend_on_the_number_of_threads_or_on_memory(
 def test_an_own_distance_that_is_the_nmse_gives_the_same_draws(
     data: tuple[Float1D, Float1D],
 ) -> None:
-    settings = SMALL | {"rule": "paper", "samples": 400, "chains": 1}
+    settings = SMALL | {"rule": "paper", "samples": 3000, "chains": 1}
     # Calibration polishes by least squares where it knows that the distance is a squared error.
     settings["ladder"] = {"rungs": 3, "descent": 50, "tolerance": 60.0}
     built_in = Identifier(**settings).fit(*data).posterior_

@@ -21,7 +21,7 @@ from adjoin.grammar.functions import HINGE
 from adjoin.grammar.library import Functions, functions_by_signal
 from adjoin.grammar.parser import read_equation
 from adjoin.inference.arguments import call_text, check_arguments, check_held_out
-from adjoin.inference.centring import N_CHAINS, compare_units
+from adjoin.inference.centring import MARGIN, N_CHAINS, compare_units
 from adjoin.inference.engine import Engine
 from adjoin.inference.engines import find_engine
 from adjoin.inference.engines.prediction import PredictionEngine
@@ -388,7 +388,7 @@ class Identifier(Estimator):
         # A caller's own observer is for the run that counts.
         progress = None if callable(self.progress) else self.progress
         gain = compare_units(raw, centred, self.n_jobs, progress)
-        return (centred if gain > 0.0 else raw).problem.rows.scaling, gain
+        return (centred if gain > MARGIN else raw).problem.rows.scaling, gain
 
     def _estimate_power(
         self, engine: Engine, grammar: Grammar, seed: np.random.SeedSequence

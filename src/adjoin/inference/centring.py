@@ -25,6 +25,8 @@ from adjoin.inference.runner import run_chains, warm_up
 from adjoin.inference.traces import ChainTrace
 
 N_CHAINS, N_SAMPLES = 4, 5000
+MARGIN = 2.0
+"""Nats by which deviations must be better: a linear system has the same equation in both."""
 _SEED = 0
 _MOST = 3  # structures of a chain whose evidence is worked out
 
