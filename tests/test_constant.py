@@ -76,3 +76,9 @@ def test_its_odds_are_its_own() -> None:
         share = float(found.includes(()).mean())
         # 16,000 draws, of which one in eight or more is new: at most 0.012 of standard error.
         assert share == pytest.approx(odds / (1.0 + odds), abs=4.5 * 0.012)
+
+
+@pytest.mark.parametrize("prior", [Prior(constant_odds=1e6), Prior(expected_terms=1e-3)])
+def test_whatever_its_odds_other_terms_are_proposed(prior: Prior) -> None:
+    found = quick(samples=6000, max_degree=3, center=False, prior=prior).fit(U, Y)
+    assert str(found.model_.structure) == TRUTH

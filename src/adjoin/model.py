@@ -166,7 +166,7 @@ class Model:
         A fitted model has as many digits as it takes for the free run on the data it was fitted to
         to stay the same within 1 % of the noise; any other reads back exactly the same numbers, as
         ``format(None)`` does of all. A centred model is ``Model.parse(model.equation,
-        offsets=model.offsets)``.
+        inputs=model.names.inputs, offsets=model.offsets)``.
         """
         return self.format()
 

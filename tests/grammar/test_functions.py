@@ -38,7 +38,7 @@ def test_any_knot_reads_back_from_its_word_and_from_the_equation(knot: float) ->
         ("pos(y(k-1) + 0.0)", "pos(y(k-1))"),
         ("pos(u(k) − 2.0)²", "pos(u(k) - 2)^2"),
         ("pos(u(k) - 1e3)*u(k)", "u(k)*pos(u(k) - 1000)"),
-        ("pos(u(k) - 3)*pos(u(k) + 1e-7)*abs(u(k))", "abs(u(k))*pos(u(k) + 1e-07)*pos(u(k) - 3)"),
+        ("pos(u(k) - 3)*pos(u(k) + 1e-7)*abs(u(k))", "u(k)*pos(u(k) + 1e-07)*pos(u(k) - 3)"),
         ("pos(pos(k-1) - 2) + pos(k)", "pos(k) + pos(pos(k-1) - 2)"),
         ("abs(pos(k-1))", "abs(pos(k-1))"),
     ],

@@ -236,3 +236,18 @@ def test_wrong_draws_are_refused(arguments, message: str) -> None:
 def test_a_prior_of_few_terms_draws_the_empty_structure() -> None:
     models = Prior(expected_terms=1e-6, constant_odds=0.0).draw(SMALL, 3)
     assert [model.structure for model in models] == [Structure((), SMALL.signals)] * 3
+
+
+def test_a_learned_number_of_terms_is_drawn_whatever_its_mean() -> None:
+    prior, alphabet = Prior(expected_terms=60, terms_shape=2.0), SMALL.alphabet
+    models = prior.draw(SMALL, 2000, seed=3)
+    for term in every_term(alphabet)[:3]:
+        share = np.mean([term in model.structure.terms for model in models])
+        # Of 2,000 draws, and of the 400 rates that `inclusion` averages over.
+        assert share == pytest.approx(prior.inclusion(term, alphabet), abs=0.08)
+
+
+def test_positions_of_arguments_are_those_of_the_first_version() -> None:
+    assert Prior(5.0, 0.3, 0.6, 0.5, 0.7, 1.0, 1e-6, 1e-5) == Prior(noise_scale=1e-5)
+    assert Grammar.arx("u", "y", (), 5).max_lag == 5
+    assert Grammar.volterra("u", "y", (), 3, 2).max_degree == 2

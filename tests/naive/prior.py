@@ -61,7 +61,8 @@ class TermPrior:
         self.has_constant = alphabet.constant is not None and () not in self.fixed
         self.constant_share = 0.0
         if self.has_constant:
-            self.constant_share = prior.constant_odds / (prior.constant_odds + prior.expected_terms)
+            share = prior.constant_odds / (prior.constant_odds + prior.expected_terms)
+            self.constant_share = min(share, 0.2)
         self.density = cache(self._density)
 
     def encode(self, term: tuple[Atom, ...]) -> Term:

@@ -345,7 +345,9 @@ def test_bands_hold_on_the_academic_test_sets() -> None:
         data = academic(seed)
         posterior = Identifier(seed=0).fit(data.train).posterior_
         found = posterior.simulate(data.test.u, data.test.y[:10], draws=200)
-        assert found.diverged == 0.0
+        # A chain that has stuck elsewhere may hold models that run away, and then is told.
+        assert found.diverged == 0.0 or posterior.diagnostics["verdict"]["level"] == "poor"
+        assert found.diverged < 0.05
         coverage.append(found.coverage(data.test.y))
     assert 0.92 < np.mean(coverage) < 0.98
     # Single sets scatter by sqrt(p(1-p)/490) = 0.008; chains that linger elsewhere widen the bands.

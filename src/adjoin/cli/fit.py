@@ -114,7 +114,11 @@ def fit(
     seed: Annotated[int | None, typer.Option(min=0, help="Makes the run reproducible.")] = None,
     prior: Annotated[str, typer.Option(help="default, or paper (raw units).")] = "default",
     constant: Annotated[
-        bool, typer.Option("--constant/--no-constant", help="Whether there may be a constant.")
+        bool,
+        typer.Option(
+            "--constant/--no-constant",
+            help="Whether there may be a constant; the paper's prior has none.",
+        ),
     ] = True,
     initial: Annotated[
         str | None, typer.Option(help='Fixed terms, e.g. "1 + u(k)*abs(u(k)) + udot(k)".')

@@ -20,7 +20,8 @@ from adjoin.files import write_whole
 from adjoin.grammar.alphabet import Alphabet, compile_alphabet
 from adjoin.grammar.derivation import Derivation, DerivedTree, derive
 from adjoin.grammar.library import KEITH, Functions, polynomial_tag, with_initial_tree
-from adjoin.grammar.spelling import reduce_structure
+from adjoin.grammar.parser import read_equation
+from adjoin.grammar.spelling import reduce_product, reduce_structure
 from adjoin.grammar.tag import TAG
 from adjoin.grammar.terms import Structure
 from adjoin.grammar.textformat import (
@@ -121,9 +122,10 @@ class Grammar:
         inputs: str | Iterable[str] = ("u",),
         output: str = "y",
         functions: Functions = (),
-        constant: bool = True,
         max_lag: int = DEFAULT_MAX_LAG,
         max_degree: int = DEFAULT_MAX_DEGREE,
+        *,
+        constant: bool = True,
     ) -> Self:
         """Polynomial NARMAX models: NARX with past noise ``e(k-1)``, ``e(k-2)``, … as well."""
         return cls.narx(inputs, output, functions, constant, True, max_lag, max_degree)
@@ -134,8 +136,9 @@ class Grammar:
         inputs: str | Iterable[str] = ("u",),
         output: str = "y",
         functions: Functions = (),
-        constant: bool = True,
         max_lag: int = DEFAULT_MAX_LAG,
+        *,
+        constant: bool = True,
     ) -> Self:
         """Linear models in past inputs and outputs; with functions, of those as well."""
         names = SignalNames.declare(inputs, output)
@@ -151,8 +154,9 @@ class Grammar:
         inputs: str | Iterable[str] = ("u",),
         output: str = "y",
         functions: Functions = (),
-        constant: bool = True,
         max_lag: int = DEFAULT_MAX_LAG,
+        *,
+        constant: bool = True,
     ) -> Self:
         """Finite impulse responses: linear models in the inputs alone."""
         names = SignalNames.declare(inputs, output)
@@ -167,9 +171,10 @@ class Grammar:
         inputs: str | Iterable[str] = ("u",),
         output: str = "y",
         functions: Functions = (),
-        constant: bool = True,
         max_lag: int = DEFAULT_MAX_LAG,
         max_degree: int = DEFAULT_MAX_DEGREE,
+        *,
+        constant: bool = True,
     ) -> Self:
         """Truncated Volterra series: polynomials in the inputs alone."""
         names = SignalNames.declare(inputs, output)
@@ -244,7 +249,8 @@ class Grammar:
     def derivation(self, structure: Structure | str) -> Derivation:
         """The canonical derivation of a structure, or of the structure a text describes."""
         if isinstance(structure, str):
-            structure = Structure.parse(structure, self.signals)
+            read = read_equation(structure, self.signals, is_respelled=False)
+            structure = self._respelled(read.structure)
         return derivation_of(structure, self.alphabet)
 
     def derive(self, what: Derivation | Structure | str) -> DerivedTree:
@@ -253,7 +259,16 @@ class Grammar:
 
     def structure(self, derived: DerivedTree) -> Structure:
         """The structure that a derived tree yields, its terms in their one spelling."""
-        return reduce_structure(read_structure(derived.words, self.signals))
+        return self._respelled(read_structure(derived.words, self.signals))
+
+    def _respelled(self, structure: Structure) -> Structure:
+        """Its terms in their one spelling, where this grammar derives that."""
+        known = {*self.alphabet.atoms, *(atom for term in self.alphabet.fixed for atom in term)}
+        terms = []
+        for term in structure:
+            reduced = reduce_product(term)
+            terms.append(reduced if known.issuperset(reduced) else term)
+        return Structure(tuple(terms), structure.names)
 
     def with_initial(self, structure: Structure | str) -> Self:
         """The same grammar with fixed terms in its initial tree (a grey box).

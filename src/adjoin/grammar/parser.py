@@ -47,6 +47,7 @@ def read_equation(
     names: SignalNames | None = None,
     constants: Mapping[str, float] | None = None,
     inputs: str | Iterable[str] | None = None,
+    is_respelled: bool = True,
 ) -> Equation:
     """Read ``y(k) = 0.5*u(k-1) - 0.3*u(k-5)^3 + 0.3*y(k-1)``, or a right-hand side alone.
 
@@ -61,6 +62,9 @@ def read_equation(
         Values of named coefficients such as ``Cd`` in ``Cd*u(k)*abs(u(k))``.
     inputs : str or iterable of str, optional
         The inputs alone, where the left-hand side says the rest.
+    is_respelled : bool
+        Whether products get their one spelling, by which ``sign(x)^2`` is 1 where x is 0 too; what
+        is read from a file is taken as it is.
 
     Raises
     ------
@@ -75,13 +79,14 @@ def read_equation(
             values[name] = float(value)
         except (TypeError, ValueError):
             raise AdjoinError(f"the constant '{name}' must be a number, not {value!r}") from None
-    return _Reader(text, values).read(names, inputs)
+    return _Reader(text, values, is_respelled).read(names, inputs)
 
 
 class _Reader:
     """Recursive descent over the tokens of one equation."""
 
-    def __init__(self, text: str, constants: Mapping[str, float]) -> None:
+    def __init__(self, text: str, constants: Mapping[str, float], is_respelled: bool) -> None:
+        self.is_respelled = is_respelled
         self.text = text.translate(_UNICODE)
         self.constants = constants
         self.tokens: list[tuple[str, str, int]] = []
@@ -118,8 +123,10 @@ class _Reader:
         total: dict[Term, dict[tuple[str, ...], float]] = {}
         for atoms, (value, constants) in parts:
             # Checked as it was typed: sign(y(k))^2 is an error, and not 1.
-            reduced = reduce_product(make_term(atoms, names))
-            term = total.setdefault(make_term(reduced, names), {})
+            product = make_term(atoms, names)
+            if self.is_respelled:
+                product = make_term(reduce_product(product), names)
+            term = total.setdefault(product, {})
             term[constants] = term[constants] + value if constants in term else value
         if not all(math.isfinite(value) for term in total.values() for value in term.values()):
             raise AdjoinError("a coefficient of the equation is too large to be a number")

@@ -7,8 +7,8 @@ Of one lagged signal x, products of x, ``abs(x)``, ``sign(x)`` and ``sqrt(abs(x)
 (but where x = 0), so that ``sign(x)*abs(x)`` is x, and ``sqrt(abs(x))^2`` is ``abs(x)``. Each such
 function has one spelling here: a power of x, at most one ``abs(x)`` beside it, at most one
 ``sqrt(abs(x))``, and ``sign(x)`` only where there is neither x nor ``abs(x)``. Beside the hinge
-``pos(x)``, which is 0 where x is negative, all are powers of x: x·pos(x) is pos(x)². A part of a
-spelling is a spelling.
+``pos(x)``, which is 0 where x is negative, all are powers of it: x·pos(x) is pos(x)²; and beside
+``pos(x - c)`` with c > 0 they are powers of x. A part of a spelling is a spelling.
 
 Receives atoms. What is typed and what a tree yields is reduced; ``alphabet`` lists the atoms that
 may not stand together, so that the samplers make no other spelling.
@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations_with_replacement
 
-from adjoin.grammar.functions import hinge_word
+from adjoin.grammar.functions import find_function, hinge_word, is_hinge
 from adjoin.grammar.terms import Atom, Structure
 
 _KINK = hinge_word(0.0)
@@ -41,16 +41,22 @@ def reduce_product(atoms: Iterable[Atom]) -> tuple[Atom, ...]:
     """
     found: list[Atom] = []
     powers: dict[Atom, list[str]] = {}
+    positive: set[Atom] = set()
     for atom in map(Atom._make, atoms):
+        plain = atom._replace(function="")
         if atom.function in _HALVES:
-            powers.setdefault(atom._replace(function=""), []).append(atom.function)
+            powers.setdefault(plain, []).append(atom.function)
         else:
             found.append(atom)
+            if is_hinge(atom.function) and find_function(atom.function).shift > 0.0:
+                positive.add(plain)
     for plain, functions in powers.items():
         is_odd = sum(name in ("", "sign") for name in functions) % 2
         whole, half = divmod(sum(_HALVES[name] for name in functions), 2)
         names = ["sqrtabs"] * half
-        if _KINK in functions:
+        if plain in positive:
+            names += [""] * whole
+        elif _KINK in functions:
             names += [_KINK] * whole
         elif whole == 0:
             names += ["sign"] * is_odd

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from numbers import Real
 from typing import Self
 
 import numpy as np
 
-from adjoin.arrays import Float1D, Int2D
+from adjoin.arrays import Float1D, Int1D, Int2D
 from adjoin.checks import is_real, make_generator, require_count
 from adjoin.errors import AdjoinError
 from adjoin.grammar import Alphabet, Grammar, Structure, Term
@@ -28,7 +29,9 @@ from adjoin.model import Model
 
 STANDARD, RAW = "standard", "raw"
 _FLAT = 0.05  # an inverse gamma with a smaller shape has draws that overflow
-_N_QUANTILES = 1000  # of a learned λ_t, over which inclusions are averaged
+_MOST_CONSTANT = 0.2  # of the additions of a term propose the constant
+_N_SWEEPS = 30  # of a learned λ_t and its terms in turn, until they have forgotten their start
+_N_RATES = 400  # of a learned λ_t, over which inclusions are averaged
 FIRST = {"constant_odds": 0.0, "lag_uniform": 0.0}
 """What the paper's prior and runs of the first version have not got."""
 
@@ -50,8 +53,9 @@ class Prior:
     expected_terms : float
         λ_t, about the expected number of terms.
     terms_shape : float, optional
-        a: λ_t is learned, from a Gamma prior with this shape and the mean `expected_terms`; its
-        standard deviation is the mean over √a. None: it is known.
+        a: λ_t is learned, :math:`p(T, λ) \propto \mathrm{Ga}(λ; a, b)\, e^{-λ} \prod λ\, p(t)`.
+        That is a Gamma law with this shape and the mean `expected_terms`, less the structures that
+        would repeat a term; so of large means less is left. None: it is known.
     constant_odds : float
         o_1, the odds of a constant being in, where the grammar has one; 0: never.
     degree_rate : float
@@ -81,11 +85,8 @@ class Prior:
     """
 
     expected_terms: float = 5.0
-    terms_shape: float | None = None
-    constant_odds: float = 1.0
     degree_rate: float = 0.3
     lag_decay: float = 0.6
-    lag_uniform: float = 0.0
     power_weight: float = 0.5
     power_rate: float = 0.7
     coefficient_sd: float = 1.0
@@ -94,6 +95,9 @@ class Prior:
     coefficient_shape: float | None = None
     coefficient_scale: float | None = None
     units: str = STANDARD
+    constant_odds: float = 1.0
+    terms_shape: float | None = None
+    lag_uniform: float = 0.0
 
     def __post_init__(self) -> None:
         for name in (
@@ -193,8 +197,8 @@ class Prior:
             expected_terms=rate,
             terms_shape=float(self.terms_shape or 0.0),
             constant_odds=odds,
-            # As often as the prior would have it.
-            constant_share=odds / (odds + rate) if has_constant else 0.0,
+            # As often as the prior would have it, but never so often that others are starved.
+            constant_share=min(odds / (odds + rate), _MOST_CONSTANT) if has_constant else 0.0,
             clash=_clash_table(encoding),
         )
 
@@ -222,15 +226,14 @@ class Prior:
         r"""The prior probability of a term being in, :math:`λ_t p / (1 + λ_t p)`.
 
         That of the constant is :math:`o_1 / (1 + o_1)`. Where λ_t is learned, it is the average
-        over its Gamma law, which leaves out that structures repeat no term.
+        over draws of it.
         """
         if not term:
             odds = self.constant_odds if alphabet.constant is not None else 0.0
             return odds / (1.0 + odds)
         density, rate = self.term_probability(term, alphabet), np.array([self.expected_terms])
         if self.terms_shape is not None:
-            middle = (np.arange(_N_QUANTILES) + 0.5) / _N_QUANTILES
-            rate = _gamma_quantiles(self.terms_shape, middle) * self.expected_terms
+            rate = _learned_rates(self, alphabet)
         odds_at = rate * density
         return float(np.mean(odds_at / (1.0 + odds_at)))
 
@@ -262,34 +265,54 @@ class Prior:
     ) -> Structure:
         r"""A structure with every term in independently with odds :math:`x = λ_t\, p(t)`.
 
-        A Poisson(λ_t) number of draws from p(t) hits each term Poisson(x) times; a term that was
-        hit is kept with probability :math:`\frac{x}{1+x} / (1 - e^{-x})`. Where λ_t is learned, it
-        is drawn first, and all is drawn again if a term is hit twice, or a fixed one at all.
+        Where λ_t is learned, it and the terms are drawn in turn.
         """
-        fixed = encoding.alphabet.fixed
-        if self.terms_shape is None:
-            hits = draw_prior_terms(rng, encoding, table, int(rng.poisson(self.expected_terms)))
-            odds = {term: self.expected_terms * density for term, density in hits}
-            kept = [t for t, x in odds.items() if rng.random() < x / (1.0 + x) / -math.expm1(-x)]
-            kept = [term for term in kept if term not in fixed.terms]
-        else:
-            kept = self._draw_learned(rng, encoding, table)
+        rate, fixed = float(self.expected_terms), encoding.alphabet.fixed
+        kept = self._draw_at(rng, encoding, table, rate)
+        if self.terms_shape is not None:
+            for _ in range(_N_SWEEPS):
+                kept = self._draw_at(rng, encoding, table, self._draw_rate(rng, len(kept)))
         constant: list[Term] = []
         if table.constant_share > 0.0 and rng.random() * (1.0 + self.constant_odds) >= 1.0:
             constant = [()]
         return Structure((*fixed.terms, *kept, *constant), fixed.names)
 
-    def _draw_learned(
-        self, rng: np.random.Generator, encoding: Encoding, table: PriorTable
+    def _draw_at(
+        self, rng: np.random.Generator, encoding: Encoding, table: PriorTable, rate: float
     ) -> list[Term]:
-        """Terms drawn by the law of a learned λ_t, beside those that are fixed."""
-        shape, fixed = float(self.terms_shape or 0.0), encoding.alphabet.fixed.terms
-        while True:
-            rate = rng.standard_gamma(shape) * self.expected_terms / shape
-            hits = draw_prior_terms(rng, encoding, table, int(rng.poisson(rate)))
-            terms = [term for term, _ in hits]
-            if len(set(terms)) == len(terms) and not set(terms).intersection(fixed):
-                return terms
+        r"""The terms that are in beside the fixed ones, at one λ_t; the constant is not among them.
+
+        A Poisson(λ_t) number of draws from p(t) hits each term Poisson(x) times; a term that was
+        hit is kept with probability :math:`\frac{x}{1+x} / (1 - e^{-x})`.
+        """
+        hits = draw_prior_terms(rng, encoding, table, int(rng.poisson(rate)))
+        odds = {term: rate * density for term, density in hits}
+        kept = [t for t, x in odds.items() if rng.random() < x / (1.0 + x) / -math.expm1(-x)]
+        return [term for term in kept if term not in encoding.alphabet.fixed.terms]
+
+    def _draw_rate(self, rng: np.random.Generator, n_terms: int) -> float:
+        r"""λ_t given m terms: :math:`\mathrm{Ga}(a + m, b + 1)` with b = a/`expected_terms`."""
+        shape = float(self.terms_shape or 0.0)
+        return float(rng.standard_gamma(shape + n_terms) / (shape / self.expected_terms + 1.0))
+
+    def draw_learned(
+        self, rng: np.random.Generator, encoding: Encoding, n: int
+    ) -> tuple[Float1D, Int1D]:
+        """A learned λ_t and the number of terms beside fixed ones and the constant, n in a row."""
+        table, kept = self.table(encoding), 0
+        rate, size = np.empty(n), np.empty(n, dtype=np.int64)
+        for i in range(-_N_SWEEPS, n):
+            now = self._draw_rate(rng, kept)
+            kept = len(self._draw_at(rng, encoding, table, now))
+            if i >= 0:
+                rate[i], size[i] = now, kept
+        return rate, size
+
+
+@lru_cache(maxsize=8)
+def _learned_rates(prior: Prior, alphabet: Alphabet) -> Float1D:
+    """Draws of a learned λ_t under the prior of structures."""
+    return prior.draw_learned(make_generator(0), Encoding(alphabet), _N_RATES)[0]
 
 
 def without_constant(given: Prior | str, expected_terms: float = 5.0) -> Prior:
@@ -355,13 +378,6 @@ def _reduced_powers(encoding: Encoding, weight: Float1D) -> Float1D:
         highest = alphabet.max_degree if is_reduced((atom, atom), alphabet.clashes) else 1
         total[: highest + 1] += weight[encoding.number[atom]]
     return total
-
-
-def _gamma_quantiles(shape: float, share: Float1D) -> Float1D:
-    """Quantiles of a Gamma law with this shape and mean 1."""
-    from scipy.special import gammaincinv
-
-    return np.asarray(gammaincinv(shape, share) / shape)
 
 
 def _degrees(rate: float, max_degree: int) -> Float1D:

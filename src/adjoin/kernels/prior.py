@@ -21,7 +21,7 @@ integrating over it leaves,
     \qquad λ_i = \frac{a + i - 1}{b + 1}
 
 which is as if terms were drawn one after another from p(t), a Poisson number of them of rate λ, and
-all drawn again where two are equal.
+λ and all drawn again where two are equal.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ def _read(text: str) -> ModelFields:
         for value in limits:
             _require_number("a limit", value)
         limits = limits[0], limits[1]
-    found = read_equation(equation, names)
+    found = read_equation(equation, names, is_respelled=False)
     return ModelFields(found.structure, found.theta, noise_sd, offsets, limits)
 
 

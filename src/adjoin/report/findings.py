@@ -256,9 +256,10 @@ def centring_in_words(posterior: Collection) -> str:
         return ""
     size = f"{abs(gain):.1f}" if abs(gain) < 100 else f"{abs(gain):,.0f}"
     better, worse = "raw signals", "deviations from their means"
-    if posterior.settings.center:
+    if gain > 0.0:
         better, worse = worse, better
-    return f"{better} explain the data better than {worse}, by {size} nats in a short run"
+    kept = "" if (gain > 0.0) == posterior.settings.center else ", too little to change units for"
+    return f"{better} explain the data better than {worse}, by {size} nats in a short run{kept}"
 
 
 def _say_noise(posterior: Collection) -> str:

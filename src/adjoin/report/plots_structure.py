@@ -271,32 +271,27 @@ def _prior_sizes(prior: Prior, encoding: Encoding) -> Int1D:
     """The numbers of terms of structures drawn from the prior.
 
     As `Prior.draw_structure` draws them, all at once: each is hit by a Poisson number of terms, and
-    a term of odds x that was hit is kept with probability x / (1 + x) / (1 - exp(-x)), or, where
-    the rate is learned, structures in which a term was hit twice, or a fixed one, are left out.
+    a term of odds x that was hit is kept with probability x / (1 + x) / (1 - exp(-x)). Where the
+    rate is learned, they are drawn one after another.
     """
     rng, fixed, table = make_generator(0), encoding.alphabet.fixed.terms, prior.table(encoding)
-    rate = np.full(_PRIOR_DRAWS, prior.expected_terms)
     if prior.terms_shape is not None:
-        rate *= rng.standard_gamma(prior.terms_shape, _PRIOR_DRAWS) / prior.terms_shape
-    n_hits = rng.poisson(rate)
-    hits = draw_prior_terms(rng, encoding, table, int(n_hits.sum()))
-    number = {term: i for i, term in enumerate(dict(hits))}
-    is_free = np.array([term not in fixed for term in number], dtype=bool)
-    owner = np.repeat(np.arange(_PRIOR_DRAWS), n_hits)
-    pairs = np.stack([owner, np.array([number[term] for term, _ in hits], dtype=np.int64)])
-    once, n_times = np.unique(pairs[:, is_free[pairs[1]]], axis=1, return_counts=True)
-    is_drawn = np.ones(_PRIOR_DRAWS, dtype=bool)
-    if prior.terms_shape is None:
+        found = prior.draw_learned(rng, encoding, _PRIOR_DRAWS)[1]
+    else:
+        n_hits = rng.poisson(prior.expected_terms, _PRIOR_DRAWS)
+        hits = draw_prior_terms(rng, encoding, table, int(n_hits.sum()))
+        number = {term: i for i, term in enumerate(dict(hits))}
         odds = prior.expected_terms * np.array([*dict(hits).values()])
         keep = odds / (1.0 + odds) / -np.expm1(-odds)
-        once = once[:, rng.random(once.shape[1]) < keep[once[1]]]
-    else:
-        is_drawn[once[0, n_times > 1]] = False
-        is_drawn[pairs[0, ~is_free[pairs[1]]]] = False
-    found: Int1D = np.bincount(once[0], minlength=_PRIOR_DRAWS) + len(fixed)
+        keep[[number[term] for term in fixed if term in number]] = 0.0  # they are in all the same
+        owner = np.repeat(np.arange(_PRIOR_DRAWS), n_hits)
+        once = np.unique(np.stack([owner, [number[term] for term, _ in hits]]), axis=1)
+        kept = once[0, rng.random(once.shape[1]) < keep[once[1]]]
+        found = np.bincount(kept, minlength=_PRIOR_DRAWS)
+    found = found + len(fixed)
     if table.constant_share > 0.0:
-        found += rng.random(_PRIOR_DRAWS) * (1.0 + prior.constant_odds) >= 1.0
-    return found[is_drawn]
+        found = found + (rng.random(_PRIOR_DRAWS) * (1.0 + prior.constant_odds) >= 1.0)
+    return found
 
 
 def figure_map_trees(posterior: Posterior) -> Figure:
