@@ -36,7 +36,7 @@ OWN: dict[str, dict[str, Any]] = {
     "abc": {"ladder": Ladder(rungs=3, descent=50, stages=3)},
     "toy": {"rule": "paper"},
 }
-N_SAMPLES = {"prediction": 3000, "abc": 400, "toy": 60}
+N_SAMPLES = {"prediction": 3000, "abc": 400, "toy": 150}
 NAMES = sorted(OWN)
 
 
