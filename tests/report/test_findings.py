@@ -10,11 +10,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from rich.console import Console
+from tests.report.drawn import hand_made
 from tests.report.pages import run
 from tests.schema import require_findings
 
 from adjoin import Identifier, Posterior
-from adjoin.report.findings import describe, noise_in_words, print_findings, rounded
+from adjoin.report.findings import (
+    centring_in_words,
+    describe,
+    noise_in_words,
+    print_findings,
+    rounded,
+)
 from adjoin.report.ladder_words import ladder_line
 from adjoin.results.assessment import assess
 
@@ -98,6 +105,31 @@ def test_noise_that_is_not_known_is_a_dash() -> None:
         "–",
         "the tolerance is infinite",
     )
+
+
+@pytest.mark.parametrize(
+    ("gain", "is_centred", "words"),
+    [
+        (None, False, ""),
+        (
+            -3.14,
+            False,
+            "raw signals explain the data better than deviations from their means, by 3.1",
+        ),
+        (
+            250.4,
+            True,
+            "deviations from their means explain the data better than raw signals, by 250",
+        ),
+        (1.5, False, "by 1.5 nats in a short run, too little to change units for"),
+    ],
+)
+def test_why_signals_are_centred_or_not(gain: float | None, is_centred: bool, words: str) -> None:
+    settings = {"center": is_centred, "center_gain": gain}
+    found = centring_in_words(hand_made([("u(k)", [1.0], 1.0)], settings=settings))
+    assert words in found
+    assert ("too little" in found) is ("too little" in words)
+    assert bool(found) is bool(words)
 
 
 @pytest.mark.parametrize("kind", ["free run", "own distance"])

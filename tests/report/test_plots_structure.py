@@ -18,7 +18,8 @@ from tests.report.drawn import (
 )
 from tests.systems import by_hand, quick, simulated
 
-from adjoin import Grammar, Posterior, Structure
+from adjoin import Grammar, Posterior, Prior, Structure
+from adjoin.grammar.terms import Term
 from adjoin.report import colours, style
 from adjoin.report.plots_structure import (
     figure_map_trees,
@@ -98,6 +99,19 @@ def test_functions_have_rows_of_their_own() -> None:
     assert share["u"].tolist() == [0.0, 0.0]
 
 
+def _terms() -> set[Term]:
+    """All terms of the grammar, the constant among them."""
+    terms = {
+        term
+        for n in (1, 2)
+        for atoms in combinations(sorted(GRAMMAR.alphabet.atoms * n), n)
+        for term in Structure((atoms,), GRAMMAR.alphabet.names)
+    }
+    terms.add(())
+    assert len(terms) == GRAMMAR.alphabet.n_terms
+    return terms
+
+
 def test_number_of_terms_before_and_after() -> None:
     records = [("u(k)", [1.0], 1.0)] * 3 + [("0", [], 1.0)]
     posterior = hand_made(records)
@@ -106,15 +120,22 @@ def test_number_of_terms_before_and_after() -> None:
     assert stairs["posterior"][:2].tolist() == [0.25, 0.75]
     assert stairs["prior"].sum() == pytest.approx(1.0)
     # The empty structure has probability Π (1 - p(t in)); 5,000 draws, false alarm 1e-5.
-    terms = {
-        term
-        for n in (1, 2)
-        for atoms in combinations(sorted(GRAMMAR.alphabet.atoms * n), n)
-        for term in Structure((atoms,), GRAMMAR.alphabet.names)
-    }
-    terms.add(())  # the constant
-    assert len(terms) == GRAMMAR.alphabet.n_terms
-    empty = np.prod([1.0 - posterior.prior.inclusion(term, GRAMMAR.alphabet) for term in terms])
+    inclusion = [posterior.prior.inclusion(term, GRAMMAR.alphabet) for term in _terms()]
+    empty = np.prod(1.0 - np.array(inclusion))
+    assert abs(stairs["prior"][0] - empty) < 4.42 * np.sqrt(empty * (1.0 - empty) / 5000)
+
+
+def test_number_of_terms_before_where_it_is_learned() -> None:
+    r"""The empty structure has 1/((1 + o) Σ_m e_m(p) Π_i λ_i), e_m the symmetric polynomials."""
+    prior = Prior(expected_terms=3, terms_shape=2)  # whole numbers will do
+    ax = plot_prior_posterior(hand_made([("u(k)", [1.0], 1.0)], settings={"prior": prior}))
+    stairs = {patch.get_label(): patch.get_data().values for patch in ax.patches}
+    density = [prior.term_probability(term, GRAMMAR.alphabet) for term in _terms() - {()}]
+    symmetric = np.array([1.0])
+    for value in density:
+        symmetric = np.append(symmetric, 0.0) + value * np.append(0.0, symmetric)
+    rates = (2.0 + np.arange(len(density))) / (2.0 / 3.0 + 1.0)
+    empty = 0.5 / float(symmetric @ np.append(1.0, np.cumprod(rates)))
     assert abs(stairs["prior"][0] - empty) < 4.42 * np.sqrt(empty * (1.0 - empty) / 5000)
 
 
