@@ -21,7 +21,7 @@ from adjoin.grammar.functions import HINGE
 from adjoin.grammar.library import Functions, functions_by_signal
 from adjoin.grammar.parser import read_equation
 from adjoin.inference.arguments import call_text, check_arguments, check_held_out
-from adjoin.inference.centring import MARGIN, N_CHAINS, compare_units
+from adjoin.inference.centring import MARGIN, N_CHAINS, compare_units, has_means
 from adjoin.inference.engine import Engine
 from adjoin.inference.engines import find_engine
 from adjoin.inference.engines.prediction import PredictionEngine
@@ -368,13 +368,14 @@ class Identifier(Estimator):
     ) -> tuple[Scaling, float | None]:
         """Scale if the prior is about standard units; centre where that is better.
 
-        Also by how much it is better, in nats, where nobody said what to do. Known terms and
-        functions are of the signals as they are, and keep them.
+        Also by how much it is better, in nats, where nobody said what to do and the signals have
+        means. Known terms and functions are of the signals as they are, and keep them.
         """
         alphabet, is_standard = grammar.alphabet, prior.units == STANDARD
         is_plain = not len(alphabet.fixed) and all(not c.function for c in alphabet.choices)
         scale = is_standard if self.scale is None else bool(self.scale)
-        if self.center is not None or not (is_standard and is_plain):
+        is_open = self.center is None and is_standard and is_plain and has_means(data)
+        if not is_open:
             return Scaling.from_dataset(data, bool(self.center), scale), None
         raw, centred = (
             PredictionEngine(

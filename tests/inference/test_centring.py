@@ -68,6 +68,13 @@ def test_the_better_units_are_found_whatever_the_seed_and_on_part_of_the_record(
     assert all((gain > 0.0) is is_centred for gain in gains)
 
 
+def test_nothing_is_decided_where_there_are_no_means() -> None:
+    u, y = oscillator(1, 1.0, 300)
+    settings = Identifier(seed=0, **QUICK).fit(u - u.mean(), y - y.mean()).posterior_.settings
+    assert not settings.center
+    assert settings.center_gain is None
+
+
 def test_who_says_so_is_obeyed() -> None:
     u, y = oscillator(1, 1.0, 300)
     for center in (True, False):

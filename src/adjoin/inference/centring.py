@@ -17,7 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjoin.arrays import Float1D
+from adjoin.arrays import Float1D, Float2D
+from adjoin.data.dataset import Dataset
+from adjoin.data.scaling import Scaling
 from adjoin.grammar.terms import Structure
 from adjoin.inference.engines.prediction import PredictionEngine
 from adjoin.inference.progress import compiling, watching
@@ -27,8 +29,16 @@ from adjoin.inference.traces import ChainTrace
 N_CHAINS, N_SAMPLES = 4, 5000
 MARGIN = 2.0
 """Nats by which deviations must be better: a linear system has the same equation in both."""
+_NO_MEAN = 1e-9  # of a standard deviation: what is left where a user has taken off the means
 _SEED = 0
-_MOST = 3  # structures of a chain whose evidence is worked out
+_MOST = 3  # structures of a chain whose evidence is worked out,
+_BEHIND = 100.0  # unless a guess, good to some ten nats, has them so far behind the best
+
+
+def has_means(data: Dataset) -> bool:
+    """Whether deviations from the means differ from the raw signals by more than rounding."""
+    scaling = Scaling.from_dataset(data, center=True, scale=True)
+    return bool((np.abs(scaling.offset) > _NO_MEAN * scaling.scale).any())
 
 
 def log_evidence(engine: PredictionEngine, structure: Structure, coefficient: float) -> float:
@@ -45,11 +55,11 @@ def log_evidence(engine: PredictionEngine, structure: Structure, coefficient: fl
 
     problem, target = engine.problem, engine.rules.target
     output, columns = problem.rows.fitted, problem.rows.design(structure)
-    basis, factor = np.linalg.qr(columns)
-    left, size, _ = np.linalg.svd(factor)
-    shadow = basis.T @ output
-    along, rest = left.T @ shadow, output - basis @ shadow
-    n, w = len(output), target.power
+    # Of Φ and y side by side, so that the basis, as long as the record, need not be made.
+    factor: Float2D = np.asarray(np.linalg.qr(np.column_stack([columns, output]), mode="r"))
+    p, n, w = len(structure), len(output), target.power
+    left, size, _ = np.linalg.svd(factor[:p, :p])
+    along, rest = left.T @ factor[:p, p], factor[p:, p]
     noise_shape, noise_scale, free = target.noise_shape, target.noise_scale, float(rest @ rest)
 
     def density(log_noise: float) -> float:
@@ -91,7 +101,9 @@ def compare_units(
 
     What either run has found is judged in both, so that luck in finding it decides nothing.
     """
-    found = [*find_candidates(raw, n_jobs, progress), *find_candidates(centred, n_jobs, progress)]
+    found = dict.fromkeys(
+        [*find_candidates(raw, n_jobs, progress), *find_candidates(centred, n_jobs, progress)]
+    )
     best = [
         max(one.log_prior + log_evidence(engine, one.structure, one.coefficient) for one in found)
         for engine in (raw, centred)
@@ -113,10 +125,12 @@ def find_candidates(
         sampled = run_chains(engine, N_CHAINS, N_SAMPLES, seed, n_jobs, observer)
     if not sampled.is_complete:
         raise KeyboardInterrupt
-    return [one for trace in sampled.traces.values() for one in _best_of(engine, trace)]
+    found = [one for trace in sampled.traces.values() for one in _best_of(engine, trace)]
+    best = max(guess for guess, _ in found)
+    return [one for guess, one in found if guess >= best - _BEHIND]
 
 
-def _best_of(engine: PredictionEngine, trace: ChainTrace) -> list[Candidate]:
+def _best_of(engine: PredictionEngine, trace: ChainTrace) -> list[tuple[float, Candidate]]:
     """The best of one chain, by their likelihood and what each term costs at least."""
     n_terms = np.diff(trace.offset)
     guess = engine.power * trace.log_lik + trace.log_prior
@@ -127,10 +141,13 @@ def _best_of(engine: PredictionEngine, trace: ChainTrace) -> list[Candidate]:
     log_prior[trace.structure] = trace.log_prior
     coefficient[trace.structure] = trace.coefficient
     return [
-        Candidate(
-            engine.encoding.structure(trace.structures[i]),
-            float(log_prior[i]),
-            float(coefficient[i]),
+        (
+            float(best[i]),
+            Candidate(
+                engine.encoding.structure(trace.structures[i]),
+                float(log_prior[i]),
+                float(coefficient[i]),
+            ),
         )
         for i in np.argsort(-best)[:_MOST]
     ]
