@@ -6,6 +6,7 @@ Property tests draw the same examples every time: no seed is a date.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("adjoin")
+
+# Started in the background of a script, Python takes over that Ctrl-C is ignored; tests press it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).parents[1]
 
