@@ -21,15 +21,17 @@ from adjoin.kernels.evidence import (
     evaluate_clearly,
     evaluate_doubled,
     evaluate_present,
-    gather_fit,
     keep_factor,
     log_likelihood,
     squared_error_clearly,
     squared_error_doubled,
 )
+from adjoin.kernels.informed import refresh, sweep_candidates
 from adjoin.kernels.layouts import Regression
 from adjoin.kernels.moves import propose
+from adjoin.kernels.powers import PowerLadder, at_power, exchange_powers
 from adjoin.kernels.products import place_term, take_slot
+from adjoin.kernels.rungs import rung
 from adjoin.kernels.state import (
     ACCEPTED,
     APPEND,
@@ -46,7 +48,7 @@ from adjoin.kernels.state import (
     Target,
     Trace,
 )
-from adjoin.kernels.tables import ProductTable, Work
+from adjoin.kernels.tables import Desk, ProductTable, Work
 from adjoin.kernels.terms import term_key
 from adjoin.kernels.tracing import has_room, write_draw
 
@@ -159,53 +161,141 @@ def step_variances(
     return log_evidence
 
 
-@kernel(entry=True)
-def run_prediction(
+@kernel()
+def draw_sample(
     rng: np.random.Generator,
     chain: Chain,
     rules: Rules,
     data: Regression,
-    table: ProductTable,
-    work: Work,
+    desk: Desk,
     trace: Trace,
+) -> tuple[bool, float]:
+    """One sample; whether the terms changed, and the squared error.
+
+    Mutates: rng, chain, desk, trace. Allocates: nothing.
+    """
+    table, work, n_pinned = desk.table, desk.work, data.pinned_theta.shape[0]
+    log_evidence, is_changed = step_structure(
+        rng, chain, rules, data, table, work, trace, desk.log_evidence[0]
+    )
+    draw_coefficients(rng, work.current, chain, chain.coefficient[0], n_pinned, work)
+    error = squared_error_clearly(work.current, chain, data.target_norm, work)
+    if math.isnan(error):
+        error = squared_error_doubled(work.current, chain, data, table, work)
+    log_evidence = step_variances(rng, chain, rules.target, data, table, work, trace.trouble, error)
+    desk.log_evidence[0] = log_evidence
+    return is_changed, error
+
+
+@kernel()
+def visit_rung(
+    rng: np.random.Generator,
+    c: int,
+    n_samples: int,
+    is_round: bool,
+    ladder: PowerLadder,
+    rules: Rules,
+    data: Regression,
+    desk: Desk,
+) -> tuple[bool, float]:
+    """Samples of one rung, where a round begins after informed moves; as `draw_sample`.
+
+    ``desk.log_evidence`` and the fit must be the rung's own, or that NaN. (One kernel for the
+    coldest rung and for the others: two would take twice the time to compile.)
+
+    Mutates: rng, ladder, desk. Allocates: nothing.
+    """
+    chain, power = rung(ladder.state, c), ladder.power[c]
+    mine, trace = at_power(rules, power), desk.trace if c == 0 else desk.idle
+    is_informed = is_round and desk.informed.pool.key.shape[0] > 0
+    while is_informed or math.isnan(desk.log_evidence[0]):
+        desk.log_evidence[0] = refresh(chain, power, data, desk.table, desk.work)
+        if not is_informed:
+            break
+        is_informed = False
+        if sweep_candidates(rng, chain, mine, data, desk.table, desk.work, desk.informed, c == 0):
+            desk.log_evidence[0] = math.nan  # that of another structure now
+    is_new, error = is_round, 0.0
+    for _ in range(0 if math.isnan(desk.log_evidence[0]) else n_samples):
+        is_changed, error = draw_sample(rng, chain, mine, data, desk, trace)
+        is_new = is_new or is_changed
+    return is_new, error
+
+
+@kernel()
+def room_needed(ladder: PowerLadder, desk: Desk, is_round: bool) -> int:
+    """How many terms the next sample may add to the table, at most.
+
+    Mutates: nothing. Allocates: nothing.
+    """
+    if not is_round:
+        return 1
+    n_rungs = ladder.power.shape[0]
+    needed = desk.informed.pool.key.shape[0] + n_rungs * ladder.interval + 1
+    for c in range(n_rungs):
+        needed += ladder.state.n_terms[c, 0]
+    return needed
+
+
+@kernel()
+def run_rounds(
+    rng: np.random.Generator,
+    ladder: PowerLadder,
+    rules: Rules,
+    data: Regression,
+    desk: Desk,
+    n_samples: int,
+) -> int:
+    """As `run_prediction`.
+
+    Mutates: rng, ladder, desk. Allocates: nothing.
+    """
+    cold, table, trace = rung(ladder.state, 0), desk.table, desk.trace
+    n_rungs = ladder.power.shape[0]
+    is_stirred = n_rungs > 1 or desk.informed.pool.key.shape[0] > 0
+    n_drawn, is_new, error = 0, True, 0.0
+    desk.log_evidence[0] = refresh(cold, ladder.power[0], data, table, desk.work)
+    if math.isnan(desk.log_evidence[0]):
+        return -1
+    while n_drawn < n_samples and has_room(trace, cold.key.shape[0]):
+        is_round = is_stirred and cold.n_drawn[0] % ladder.interval == 0
+        if table.size[0] + room_needed(ladder, desk, is_round) > table.key.shape[0]:
+            break
+        for c in range(n_rungs - 1 if is_round else 0, -1, -1):
+            if is_round:
+                desk.log_evidence[0] = math.nan  # that of another rung
+                if c == 0:
+                    exchange_powers(rng, ladder, data, table, desk.work)
+            n_steps = ladder.interval if c > 0 else 1
+            is_changed, error = visit_rung(rng, c, n_steps, is_round, ladder, rules, data, desk)
+            is_new = is_new or is_changed
+            ladder.state.n_drawn[c, 0] += n_steps
+        n_drawn += 1
+        if cold.n_drawn[0] % rules.target.thin == 0:
+            log_lik = log_likelihood(data.n_rows, error, cold.noise[0])
+            write_draw(cold, rules.prior, rules.moves, trace, log_lik, 0.0, is_new)
+            is_new = False
+    for i in range(cold.n_terms[0]):
+        table.used[desk.work.current.slot[i]] = cold.n_drawn[0]
+    return n_drawn
+
+
+@kernel(entry=True)
+def run_prediction(
+    rng: np.random.Generator,
+    ladder: PowerLadder,
+    rules: Rules,
+    data: Regression,
+    desk: Desk,
     n_samples: int,
 ) -> int:
     """Draw samples until `n_samples` are drawn, or the table or the trace is full.
 
     The chain is a value: however it is cut into calls, and whatever the table holds on entry, the
-    samples are the same. The table must have room for the present structure and one term more.
+    samples are the same. Where there are other rungs or candidates, a round of ``ladder.interval``
+    samples begins with as many of every other rung, exchanges, and informed moves.
     Returns the number of samples drawn, or -1 if the present structure cannot be factorised.
 
-    Mutates: rng, chain, table, work, trace. Allocates: nothing.
+    Mutates: rng, ladder, desk. Allocates: nothing.
     """
-    gather_fit(chain, data, table, work)
-    n_pinned = data.pinned_theta.shape[0]
-    log_evidence = evaluate_present(chain, rules.target.power, data, table, work)
-    if math.isnan(log_evidence):
-        return -1
-    n_drawn, is_new = 0, True
-    while (
-        n_drawn < n_samples
-        and table.size[0] < table.key.shape[0]
-        and has_room(trace, chain.key.shape[0])
-    ):
-        log_evidence, is_changed = step_structure(
-            rng, chain, rules, data, table, work, trace, log_evidence
-        )
-        is_new = is_new or is_changed
-        draw_coefficients(rng, work.current, chain, chain.coefficient[0], n_pinned, work)
-        error = squared_error_clearly(work.current, chain, data.target_norm, work)
-        if math.isnan(error):
-            error = squared_error_doubled(work.current, chain, data, table, work)
-        log_evidence = step_variances(
-            rng, chain, rules.target, data, table, work, trace.trouble, error
-        )
-        chain.n_drawn[0] += 1
-        n_drawn += 1
-        if chain.n_drawn[0] % rules.target.thin == 0:
-            log_lik = log_likelihood(data.n_rows, error, chain.noise[0])
-            write_draw(chain, rules.prior, rules.moves, trace, log_lik, 0.0, is_new)
-            is_new = False
-    for i in range(chain.n_terms[0]):
-        table.used[work.current.slot[i]] = chain.n_drawn[0]
-    return n_drawn
+    return run_rounds(rng, ladder, rules, data, desk, n_samples)

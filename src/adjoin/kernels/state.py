@@ -29,6 +29,12 @@ SWAP_INPUT = 7
 SWAP_OUTPUT = 8
 N_MOVES = 9
 
+# The informed moves, which have counters of their own.
+EXCHANGE = 0
+BIRTH = 1
+DEATH = 2
+N_INFORMED = 3
+
 # What a proposal would do to the list of terms.
 IMPOSSIBLE = 0
 APPEND = 1

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from adjoin.arrays import Float1D, Float2D, Int1D, Int2D
+from adjoin.kernels.candidates import Informed
 from adjoin.kernels.layouts import FreeRun
-from adjoin.kernels.state import Chain
+from adjoin.kernels.state import Chain, Trace
 
 
 class Remainder(NamedTuple):
@@ -108,6 +109,21 @@ class Work(NamedTuple):
     product: Float1D
     normal: Float1D
     digits: Digits
+
+
+class Desk(NamedTuple):
+    """What a chain of the prediction engine works with, and nothing that it is.
+
+    ``informed`` : the pool and its sweeps. ``trace`` : of the coldest rung; ``idle`` : takes the
+    counts of the others. ``log_evidence`` : (1,) of the state that ``work`` is of.
+    """
+
+    table: ProductTable
+    work: Work
+    informed: Informed
+    trace: Trace
+    idle: Trace
+    log_evidence: Float1D
 
 
 class Slopes(NamedTuple):

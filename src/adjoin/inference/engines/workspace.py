@@ -65,8 +65,9 @@ def make_table(capacity: int, max_degree: int) -> ProductTable:
     )
 
 
-def make_work(capacity: int, max_degree: int) -> Work:
-    """The scratch of a chain."""
+def make_work(capacity: int, max_degree: int, n_candidates: int = 0) -> Work:
+    """The scratch of a chain; products are taken with as many terms at a time as there may be."""
+    n_products = max(capacity, n_candidates)
 
     def fit() -> Fit:
         # One cache line more than a power of two, or all rows would compete for the same lines.
@@ -88,10 +89,10 @@ def make_work(capacity: int, max_degree: int) -> Work:
         atom=np.zeros(max_degree, dtype=np.int64),
         reduced=np.zeros(max_degree, dtype=np.int64),
         weight=np.zeros(max_degree),
-        missing=np.zeros(capacity, dtype=np.int64),
+        missing=np.zeros(n_products, dtype=np.int64),
         column=np.zeros(ROWS),
         other=np.zeros(ROWS),
-        product=np.zeros(capacity),
+        product=np.zeros(n_products),
         normal=np.zeros(capacity),
         digits=Digits(
             factor=np.zeros((capacity, capacity + 8)),

@@ -1,0 +1,80 @@
+"""How a prediction chain searches beside the nine moves: informed moves, and rungs of powers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from adjoin.checks import is_real, require_count
+from adjoin.errors import AdjoinError
+from adjoin.inference.tempering import HOTTEST
+
+_ADAPTATIONS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0)
+"""After which shares of the burn-in pool and rungs are chosen again; the last time for good."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """Settings of informed moves and of tempering; the defaults are the nine moves alone.
+
+    Parameters
+    ----------
+    candidates : int
+        Terms in the pool of informed moves; 0: there are none.
+    moves : int
+        Informed moves in a sweep.
+    interval : int
+        Samples between two sweeps, and between two exchanges of rungs.
+    rungs : int
+        Powers of the likelihood, the run's own included; 1: no tempering.
+    hottest : float
+        The smallest of these powers, as a share of the run's own.
+    """
+
+    candidates: int = 0
+    moves: int = 10
+    interval: int = 10
+    rungs: int = 1
+    hottest: float = HOTTEST
+
+    def __post_init__(self) -> None:
+        if self.candidates != 0:
+            require_count("search: candidates", self.candidates)
+        for name in ("moves", "interval", "rungs"):
+            require_count(f"search: {name}", getattr(self, name))
+        if not (is_real(self.hottest) and 0.0 < self.hottest < 1.0):
+            raise AdjoinError(f"search: hottest must be between 0 and 1, not {self.hottest!r}")
+
+    @classmethod
+    def read(cls, given: Search | Mapping[str, Any] | None) -> Search:
+        """A user's choice: None (the nine moves alone), or settings by name."""
+        if given is None:
+            return cls()
+        if isinstance(given, Search):
+            return given
+        if not isinstance(given, Mapping):
+            raise AdjoinError(f"search must be settings by name, not {given!r}")
+        known = [field.name for field in fields(cls)]
+        if strangers := [name for name in given if name not in known]:
+            raise AdjoinError(
+                f"search has no setting '{strangers[0]}'; there are {', '.join(known)}"
+            )
+        return cls(**given)
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """By name."""
+        return asdict(self)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there are the nine moves only."""
+        return self.candidates == 0 and self.rungs == 1
+
+    def adaptations(self, n_burn_in: int) -> tuple[int, ...]:
+        """After how many samples pool and rungs are chosen: multiples of the interval."""
+        if self.is_plain:
+            return ()
+        rounds = n_burn_in // self.interval
+        return tuple(sorted({0, *(int(share * rounds) * self.interval for share in _ADAPTATIONS)}))
