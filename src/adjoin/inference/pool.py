@@ -14,11 +14,11 @@ import numpy as np
 
 from adjoin.arrays import Float1D, Int1D, Int2D
 from adjoin.grammar.encoding import Encoding
-from adjoin.kernels.candidates import Informed, Pool, Sweep
+from adjoin.kernels.candidates import Pool
 from adjoin.kernels.layouts import Regression
 from adjoin.kernels.products import ROWS
 from adjoin.kernels.screening import Listing, Screening, fill_squares, list_terms
-from adjoin.kernels.state import N_INFORMED, PriorTable
+from adjoin.kernels.state import PriorTable
 
 MOST_LISTED = 1_000_000
 """Terms that are screened at the most; of more, as many degrees from the lowest as go in."""
@@ -39,11 +39,18 @@ class Terms(NamedTuple):
 
     def take(self, places: Int1D) -> Terms:
         """Some of them."""
-        return Terms(*(values[places] for values in self))
+        return Terms(
+            self.atom[places], self.degree[places], self.key[places], self.log_prior[places]
+        )
 
     def join(self, more: Terms) -> Terms:
         """These, and more of them."""
-        return Terms(*(np.concatenate(pair) for pair in zip(self, more, strict=True)))
+        return Terms(
+            np.concatenate([self.atom, more.atom]),
+            np.concatenate([self.degree, more.degree]),
+            np.concatenate([self.key, more.key]),
+            np.concatenate([self.log_prior, more.log_prior]),
+        )
 
 
 def no_terms(max_degree: int) -> Terms:
@@ -100,40 +107,6 @@ def make_screening(listing: Listing, data: Regression, n_editable: int) -> Scree
         reference=np.zeros(n),
         inner=np.zeros((len(listing.key), n)),
         score=np.zeros(len(listing.key)),
-    )
-
-
-def make_informed(terms: Terms, capacity: int, n_moves: int) -> Informed:
-    """A pool of these terms, with its scratch and empty counters."""
-    n = len(terms.key)
-    return Informed(
-        pool=Pool(
-            key=terms.key,
-            degree=terms.degree,
-            atom=terms.atom,
-            log_prior=terms.log_prior,
-            slot=np.zeros(n, dtype=np.int64),
-            row=np.zeros(n, dtype=np.int64),
-        ),
-        sweep=Sweep(
-            reach=np.zeros((capacity, n)),
-            pivot=np.zeros(n),
-            lead=np.zeros(n),
-            direction=np.zeros(n),
-            shrink=np.zeros(n),
-            offset=np.zeros(n),
-            weight=np.zeros(n),
-            factor=np.zeros((capacity, capacity + 8)),
-            projection=np.zeros(capacity),
-            unit=np.zeros(capacity),
-            candidate=np.zeros(capacity, dtype=np.int64),
-            place=np.zeros(capacity, dtype=np.int64),
-        ),
-        inclusion=np.zeros(n),
-        n_averaged=np.zeros(1, dtype=np.int64),
-        use=np.zeros(n),
-        counter=np.zeros((N_INFORMED, 3), dtype=np.int64),
-        n_moves=n_moves,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from adjoin.arrays import Float1D, Float2D, Int1D, Int2D
+from adjoin.kernels.state import Chain
 
 
 class Pool(NamedTuple):
@@ -28,43 +29,57 @@ class Pool(NamedTuple):
     row: Int1D
 
 
-class Sweep(NamedTuple):
-    """Scratch of one sweep; symbols as in ``odds``.
+class Odds(NamedTuple):
+    """What is known of every candidate; all (n,), symbols as in ``odds``.
 
-    ``reach`` : (capacity, n) W. ``pivot``, ``lead``, ``direction`` : (n,) s, r and ω.
-    ``shrink`` : (n,) h. ``offset`` : (n,) log p(t) - log d. ``weight`` : (n,) odds under way.
-    ``factor`` : (capacity, capacity + 8) U. ``projection``, ``unit`` : (capacity,) v and g.
-    ``candidate`` : (capacity,) which of the pool a row of the factor is, -1 if none; ``place`` :
-    (capacity,) where its term stands in the chain.
+    ``pivot``, ``lead``, ``direction`` : s, r and ω. ``shrink``, ``spread`` : h and d.
+    ``weight`` : odds under way.
     """
 
-    reach: Float2D
     pivot: Float1D
     lead: Float1D
     direction: Float1D
     shrink: Float1D
-    offset: Float1D
+    spread: Float1D
     weight: Float1D
+
+
+class Sweep(NamedTuple):
+    """Scratch of one sweep; symbols as in ``odds``.
+
+    ``reach`` : (capacity, n) W. ``odds`` : of the candidates.
+    ``factor`` : (capacity, capacity + 8) U. ``projection``, ``unit`` : (capacity,) v and g.
+    ``candidate`` : (capacity,) which of the pool a row of the factor is, -1 if none; ``place`` :
+    (capacity,) where its term stands in the chain.
+    ``left`` : (2,) R, the share of ‖y‖² that is not explained, and Σ log U_ii d_i.
+    """
+
+    reach: Float2D
+    odds: Odds
     factor: Float2D
     projection: Float1D
     unit: Float1D
     candidate: Int1D
     place: Int1D
+    left: Float1D
 
 
 class Informed(NamedTuple):
     """All that informed moves need, and what they leave behind.
 
+    ``before`` : the state before a sweep. ``reference`` : (1,) the rung's reference variance.
     ``inclusion`` : (n,) sum of the probabilities of being in, given all else, over ``n_averaged``
-    : (1,) sweeps of the coldest rung. ``use`` : (n,) the same over all rungs.
-    ``counter`` : (3, 3) exchanges, births and deaths proposed, possible and accepted.
+    : (1,) states of the coldest rung. ``use`` : (n,) after how many sweeps of any rung it was in.
+    ``counter`` : (4, 3) exchanges, births, deaths and whole sweeps proposed, possible, accepted.
     ``n_moves`` : how many a sweep makes.
     """
 
     pool: Pool
     sweep: Sweep
+    before: Chain
+    reference: Float1D
     inclusion: Float1D
     n_averaged: Int1D
-    use: Float1D
+    use: Int1D
     counter: Int2D
     n_moves: int

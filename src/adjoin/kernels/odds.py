@@ -1,26 +1,29 @@
 r"""The odds of every candidate at once, and how they change with the structure.
 
-With C, h, d, b, U and v as in ``evidence``, for the terms of a structure T and any candidate j,
+With C, h, d and U as in ``evidence``, at some noise variance, ρ the correlations with the output,
+and :math:`U^T v = (h_i ρ_i)_i` (that of ``evidence`` less its gain), for the terms of a structure T
+and any candidate j
 
 .. math::
-    W = U^{-T} C_{T\cdot}, \qquad s_j = 1 - ‖W_j‖², \qquad r_j = b_j - W_j^T v, \qquad
-    o_j(T) = \frac{p(T ∪ j)}{p(T)}\, \frac{1}{d_j \sqrt{s_j}}\, e^{r_j²/2s_j}
+    W = U^{-T} C_{T\cdot}, \quad s_j = 1 - ‖W_j‖², \quad r_j = h_j ρ_j - W_j^T v, \quad R = 1 - ‖v‖²
 
-are the odds of T ∪ j against T: prior, and evidence with the coefficients integrated out. (The
-column of a candidate that is in has :math:`C_{jj} = 1`, so that s and r are 0 there.)
+A candidate that joins divides the volume by :math:`d_j \sqrt{s_j}` and lowers the share R of ‖y‖²
+that is left over by :math:`r_j²/s_j`. (The column of one that is in has :math:`C_{jj} = 1`, so that
+s and r are 0 there.)
 
 Without the term of row q, with :math:`g = U^{-T} e_q / ‖U^{-T} e_q‖`, the direction in which that
 term alone explains anything,
 
-.. math:: s_j → s_j + ω_j², \quad r_j → r_j + ω_j ζ, \qquad ω = W^T g, \quad ζ = v^T g
+.. math:: s_j → s_j + ω_j², \quad r_j → r_j + ω_j ζ, \quad R → R + ζ²,
+    \qquad ω = W^T g, \quad ζ = v^T g
 
 which costs one product with W, and nothing is changed yet. A term that joins adds a row to W; one
 that goes takes a row out, by Givens rotations.
 
 **Clear structures.** All this is done in doubles, so that informed moves stay among structures
-whose every term q is clear of the others: :math:`1/(C^{-1})_{qq}` is above `CLEAR`, whatever their
-order. From these they propose nothing else, and elsewhere they do nothing: a chain restricted to a
-set of states, with the same odds there, is reversible.
+whose every term q is clear of the others, :math:`1/(C^{-1})_{qq}` above `CLEAR` whatever their
+order, and that leave more than `LEAST` of ‖y‖². From these they propose nothing else, and elsewhere
+they do nothing: a chain restricted to a set of states, with the same odds there, is reversible.
 """
 
 from __future__ import annotations
@@ -30,17 +33,15 @@ import math
 from adjoin.arrays import Float1D
 from adjoin.kernels._jit import kernel
 from adjoin.kernels.candidates import Informed, Pool, Sweep
-from adjoin.kernels.evidence import CLEAR_ROOT
+from adjoin.kernels.evidence import CLEAR_ROOT, copy_fit, evaluate
 from adjoin.kernels.layouts import Regression
-from adjoin.kernels.prior import term_rate
 from adjoin.kernels.products import fill_products, take_slot
-from adjoin.kernels.state import Chain, PriorTable
+from adjoin.kernels.state import Chain
 from adjoin.kernels.tables import ProductTable, Work
 
 CLEAR = CLEAR_ROOT * CLEAR_ROOT
-# Odds that are e^-65 of the largest, before the factor 1/sqrt(s) of at most e^11.6, are below the
-# resolution of a uniform draw even for a million of them.
-NEGLIGIBLE = -65.0
+# Rounding of 1e-15 in R is then a relative error of 1e-6, and of 1e-3 nats in a thousand samples.
+LEAST = 1e-9
 
 
 @kernel()
@@ -71,44 +72,68 @@ def complete_row(pool: Pool, table: ProductTable, data: Regression, slot: int, w
 
 
 @kernel()
-def begin_sweep(
+def lay_out(
     chain: Chain,
+    noise: float,
     power: float,
     data: Regression,
     table: ProductTable,
     work: Work,
     informed: Informed,
-) -> None:
-    """Lay out U, v, W, s and r of the present structure, whose fit and factor are `work.current`.
+) -> bool:
+    """U, v, W, s and r of the present structure at a noise variance; whether it is clear.
+
+    The present fit, but not its factor, must be in `work.current`.
 
     Mutates: table, work, informed. Allocates: nothing.
     """
-    pool, sweep, fit, n = informed.pool, informed.sweep, work.current, chain.n_terms[0]
+    pool, sweep, fit, n = informed.pool, informed.sweep, work.proposed, chain.n_terms[0]
     enter_pool(pool, table, data, chain.n_drawn[0], work)
-    noise, coefficient, norm = chain.noise[0], chain.coefficient[0], data.target_norm
-    root, gain = math.sqrt(power * coefficient / noise), math.sqrt(power / noise) * norm
+    lay_out_candidates(chain, math.sqrt(power * chain.coefficient[0] / noise), table, informed)
+    copy_fit(work.current, fit, n, -1)
+    gain = math.sqrt(power / noise) * data.target_norm
+    if math.isnan(evaluate(fit, n, noise, chain.coefficient[0], power, data.target_norm)):
+        return False
+    square, log_volume = 1.0, 0.0
+    for i in range(n):
+        for k in range(i, n):
+            sweep.factor[i, k] = fit.factor[i, k]
+        sweep.projection[i] = fit.projection[i] / gain if gain > 0.0 else 0.0
+        square -= sweep.projection[i] * sweep.projection[i]
+        log_volume += math.log(fit.factor[i, i] * fit.spread[i])
+    sweep.left[0], sweep.left[1] = square, log_volume
+    if not (square > LEAST and is_clear(sweep, n)):
+        return False
+    for i in range(n):
+        complete_row(pool, table, data, fit.slot[i], work)
+        add_reach(pool, sweep, table, fit.slot[i], fit.shrink[i], i)
+    return True
+
+
+@kernel()
+def lay_out_candidates(chain: Chain, root: float, table: ProductTable, informed: Informed) -> None:
+    """h, d, s and r of all candidates beside no term at all, and where they stand.
+
+    `root` is the root of τ.
+
+    Mutates: informed. Allocates: nothing.
+    """
+    pool, sweep, odds = informed.pool, informed.sweep, informed.sweep.odds
     for j in range(pool.key.shape[0]):
         slot = pool.slot[j]
         size = root * table.norm[slot]
-        spread = math.hypot(1.0, size)
         pool.row[j] = -1
-        if math.isfinite(spread):
-            sweep.shrink[j] = size / spread
-            sweep.offset[j] = pool.log_prior[j] - math.log(spread)
-            sweep.pivot[j], sweep.lead[j] = 1.0, gain * sweep.shrink[j] * table.target[slot]
+        odds.spread[j] = math.hypot(1.0, size)
+        if math.isfinite(odds.spread[j]):
+            odds.shrink[j] = size / odds.spread[j]
+            odds.pivot[j], odds.lead[j] = 1.0, odds.shrink[j] * table.target[slot]
         else:  # a column that is not finite is never clear of anything
-            sweep.shrink[j], sweep.offset[j], sweep.pivot[j], sweep.lead[j] = 0.0, 0.0, 0.0, 0.0
-    for i in range(n):
+            odds.spread[j], odds.shrink[j], odds.pivot[j], odds.lead[j] = 1.0, 0.0, 0.0, 0.0
+    for i in range(chain.n_terms[0]):
         sweep.place[i], sweep.candidate[i] = i, -1
         for j in range(pool.key.shape[0]):
             if pool.key[j] == chain.key[i]:
                 sweep.candidate[i], pool.row[j] = j, i
-        for k in range(i, n):
-            sweep.factor[i, k] = fit.factor[i, k]
-        sweep.projection[i] = fit.projection[i]
-    for i in range(n):
-        complete_row(pool, table, data, fit.slot[i], work)
-        add_reach(pool, sweep, table, fit.slot[i], fit.shrink[i], i)
 
 
 @kernel()
@@ -120,9 +145,9 @@ def add_reach(
     Mutates: sweep. Allocates: nothing.
     """
     row, correlation, n = sweep.reach[i], table.correlation[slot], pool.key.shape[0]
+    odds, own = sweep.odds, sweep.candidate[i]
     for j in range(n):
-        row[j] = shrink * sweep.shrink[j] * correlation[pool.slot[j]]
-    own = sweep.candidate[i]
+        row[j] = shrink * odds.shrink[j] * correlation[pool.slot[j]]
     if own >= 0:
         row[own] = 1.0
     for k in range(i):
@@ -132,8 +157,8 @@ def add_reach(
     scale, value = 1.0 / sweep.factor[i, i], sweep.projection[i]
     for j in range(n):
         row[j] *= scale
-        sweep.pivot[j] -= row[j] * row[j]
-        sweep.lead[j] -= row[j] * value
+        odds.pivot[j] -= row[j] * row[j]
+        odds.lead[j] -= row[j] * value
 
 
 @kernel()
@@ -174,14 +199,16 @@ def is_clear(sweep: Sweep, n: int) -> bool:
 
 @kernel()
 def look_without(sweep: Sweep, n: int, q: int) -> float:
-    """ω of the term in row q, into ``direction``; returns ζ.
+    """ω of the term in row q, into ``direction``; returns ζ. With q = -1 both are 0.
 
-    Mutates: sweep.unit, sweep.direction. Allocates: nothing.
+    Mutates: sweep.unit, sweep.odds. Allocates: nothing.
     """
-    find_unit(sweep, n, q)
-    direction, zeta = sweep.direction, 0.0
+    direction, zeta = sweep.odds.direction, 0.0
     for j in range(direction.shape[0]):
         direction[j] = 0.0
+    if q < 0:
+        return 0.0
+    find_unit(sweep, n, q)
     for i in range(q, n):
         share, row = sweep.unit[i], sweep.reach[i]
         zeta += share * sweep.projection[i]
@@ -191,52 +218,20 @@ def look_without(sweep: Sweep, n: int, q: int) -> float:
 
 
 @kernel()
-def weigh_all(
-    pool: Pool, sweep: Sweep, prior: PriorTable, n_counted: int, q: int, zeta: float
-) -> tuple[float, float]:
-    """Odds of all candidates with the term of row q taken out (-1: none), in units of e^largest.
-
-    `n_counted` terms are left, the constant not counted; ``direction`` and `zeta` are of row q.
-    Returns `largest`, and the sum of ``weight``.
-
-    Mutates: sweep.weight. Allocates: nothing.
-    """
-    log_rate, largest = math.log(term_rate(prior, n_counted)), -math.inf
-    pivot, lead, direction, weight = sweep.pivot, sweep.lead, sweep.direction, sweep.weight
-    is_without = q >= 0
-    for j in range(weight.shape[0]):
-        s, r = pivot[j], lead[j]
-        if is_without:
-            s += direction[j] * direction[j]
-            r += direction[j] * zeta
-        is_open = (pool.row[j] < 0 or pool.row[j] == q) and s > CLEAR
-        weight[j] = sweep.offset[j] + 0.5 * r * r / s if is_open else -math.inf
-        if pool.degree[j] > 0:
-            weight[j] += log_rate
-        largest = max(largest, weight[j])
-    total = 0.0
-    for j in range(weight.shape[0]):
-        if weight[j] - largest > NEGLIGIBLE:
-            s = pivot[j] + (direction[j] * direction[j] if is_without else 0.0)
-            weight[j] = math.exp(weight[j] - largest) / math.sqrt(s)
-            total += weight[j]
-        else:
-            weight[j] = 0.0
-    return largest, total
-
-
-@kernel()
 def drop_row(pool: Pool, sweep: Sweep, n: int, q: int, zeta: float) -> None:
     """Take the term of row q out, whose ω and ζ are known; n rows become n - 1.
 
     Mutates: pool.row, sweep. Allocates: nothing.
     """
-    for j in range(sweep.pivot.shape[0]):
-        omega = sweep.direction[j]
-        sweep.pivot[j] += omega * omega
-        sweep.lead[j] += omega * zeta
-    if sweep.candidate[q] >= 0:
-        pool.row[sweep.candidate[q]] = -1
+    odds, own = sweep.odds, sweep.candidate[q]
+    # det C∖q = det C · (C⁻¹)_qq, and a candidate's ω² is 1/(C⁻¹)_qq
+    sweep.left[0] += zeta * zeta
+    sweep.left[1] -= math.log(abs(odds.direction[own]) * odds.spread[own])
+    pool.row[own] = -1
+    for j in range(odds.pivot.shape[0]):
+        omega = odds.direction[j]
+        odds.pivot[j] += omega * omega
+        odds.lead[j] += omega * zeta
     for i in range(q, n - 1):
         sweep.candidate[i], sweep.place[i] = sweep.candidate[i + 1], sweep.place[i + 1]
         if sweep.candidate[i] >= 0:
@@ -250,7 +245,7 @@ def drop_row(pool: Pool, sweep: Sweep, n: int, q: int, zeta: float) -> None:
         length = math.hypot(upper[i], lower[i])
         cosine, sine = upper[i] / length, lower[i] / length
         rotate(upper, lower, cosine, sine, i, n - 1)
-        rotate(sweep.reach[i], sweep.reach[i + 1], cosine, sine, 0, sweep.pivot.shape[0])
+        rotate(sweep.reach[i], sweep.reach[i + 1], cosine, sine, 0, odds.pivot.shape[0])
         value, other = sweep.projection[i], sweep.projection[i + 1]
         sweep.projection[i] = cosine * value + sine * other
         sweep.projection[i + 1] = cosine * other - sine * value
@@ -274,13 +269,13 @@ def rotate(
 def add_row(
     pool: Pool, sweep: Sweep, table: ProductTable, data: Regression, n: int, j: int, work: Work
 ) -> bool:
-    """Let candidate j join the n terms, if all terms are clear of each other then.
+    """Let candidate j join the n terms, if the structure is clear then.
 
     Its place in the chain is for the caller to enter.
 
     Mutates: pool.row, sweep, table, work. Allocates: nothing.
     """
-    square, lead = 1.0, sweep.lead[j]
+    square, odds = 1.0, sweep.odds
     for i in range(n):
         sweep.factor[i, n] = sweep.reach[i, j]
         square -= sweep.reach[i, j] * sweep.reach[i, j]
@@ -288,10 +283,13 @@ def add_row(
         return False
     root = math.sqrt(square)
     sweep.factor[n, n] = root
-    if not is_clear(sweep, n + 1):
+    value = odds.lead[j] / root
+    if not (sweep.left[0] - value * value > LEAST and is_clear(sweep, n + 1)):
         return False
-    sweep.projection[n] = lead / root
+    sweep.left[0] -= value * value
+    sweep.left[1] += math.log(root * odds.spread[j])
+    sweep.projection[n] = value
     sweep.candidate[n], pool.row[j] = j, n
     complete_row(pool, table, data, pool.slot[j], work)
-    add_reach(pool, sweep, table, pool.slot[j], sweep.shrink[j], n)
+    add_reach(pool, sweep, table, pool.slot[j], odds.shrink[j], n)
     return True

@@ -21,12 +21,13 @@ from adjoin.kernels.evidence import (
     evaluate_clearly,
     evaluate_doubled,
     evaluate_present,
+    gather_fit,
     keep_factor,
     log_likelihood,
     squared_error_clearly,
     squared_error_doubled,
 )
-from adjoin.kernels.informed import refresh, sweep_candidates
+from adjoin.kernels.informed import average_inclusion, sweep_candidates
 from adjoin.kernels.layouts import Regression
 from adjoin.kernels.moves import propose
 from adjoin.kernels.powers import PowerLadder, at_power, exchange_powers
@@ -207,14 +208,17 @@ def visit_rung(
     """
     chain, power = rung(ladder.state, c), ladder.power[c]
     mine, trace = at_power(rules, power), desk.trace if c == 0 else desk.idle
-    is_informed = is_round and desk.informed.pool.key.shape[0] > 0
-    while is_informed or math.isnan(desk.log_evidence[0]):
-        desk.log_evidence[0] = refresh(chain, power, data, desk.table, desk.work)
-        if not is_informed:
-            break
-        is_informed = False
-        if sweep_candidates(rng, chain, mine, data, desk.table, desk.work, desk.informed, c == 0):
-            desk.log_evidence[0] = math.nan  # that of another structure now
+    table, work, informed = desk.table, desk.work, desk.informed
+    if math.isnan(desk.log_evidence[0]):
+        gather_fit(chain, data, table, work)
+        desk.log_evidence[0] = evaluate_present(chain, power, data, table, work)
+    if is_round and informed.pool.key.shape[0] > 0:
+        informed.reference[0] = ladder.reference[c]
+        desk.log_evidence[0] = sweep_candidates(
+            rng, chain, mine, data, table, work, informed, desk.log_evidence[0]
+        )
+        if c == 0:
+            average_inclusion(chain, mine, data, table, work, informed)
     is_new, error = is_round, 0.0
     for _ in range(0 if math.isnan(desk.log_evidence[0]) else n_samples):
         is_changed, error = draw_sample(rng, chain, mine, data, desk, trace)
@@ -254,7 +258,8 @@ def run_rounds(
     n_rungs = ladder.power.shape[0]
     is_stirred = n_rungs > 1 or desk.informed.pool.key.shape[0] > 0
     n_drawn, is_new, error = 0, True, 0.0
-    desk.log_evidence[0] = refresh(cold, ladder.power[0], data, table, desk.work)
+    gather_fit(cold, data, table, desk.work)
+    desk.log_evidence[0] = evaluate_present(cold, ladder.power[0], data, table, desk.work)
     if math.isnan(desk.log_evidence[0]):
         return -1
     while n_drawn < n_samples and has_room(trace, cold.key.shape[0]):

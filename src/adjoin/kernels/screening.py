@@ -19,11 +19,11 @@ from typing import NamedTuple
 
 from adjoin.arrays import Float1D, Float2D, Int1D, Int2D
 from adjoin.kernels._jit import kernel
-from adjoin.kernels.candidates import Informed
-from adjoin.kernels.informed import log_odds_of_all, refresh
+from adjoin.kernels.evidence import evaluate_present, gather_fit
+from adjoin.kernels.informed import log_odds_of_all, make_surrogate, weigh_all
 from adjoin.kernels.layouts import Regression
 from adjoin.kernels.linalg import solve_transposed, solve_upper
-from adjoin.kernels.odds import begin_sweep, look_without, weigh_all
+from adjoin.kernels.odds import lay_out
 from adjoin.kernels.powers import PowerLadder
 from adjoin.kernels.prior import is_reduced, term_prior
 from adjoin.kernels.products import dot, fill_column
@@ -197,11 +197,8 @@ def screen_rung(
     Mutates: desk, screening. Allocates: nothing.
     """
     chain, work, n_fixed = rung(ladder.state, c), desk.work, rules.moves.n_fixed
-    found = refresh(chain, rules.target.power, data, desk.table, work)
-    if math.isnan(found):
+    if not lay_out_odds(chain, rules, data, desk):
         return False
-    begin_sweep(chain, rules.target.power, data, desk.table, work, desk.informed)
-    log_odds_of_all(chain, rules.prior, n_fixed, desk.informed)
     sweep, n = desk.informed.sweep, chain.n_terms[0]
     n_editable = n - n_fixed
     for r in range(screening.residual.shape[0]):
@@ -209,7 +206,7 @@ def screen_rung(
         if r > 0:
             q = n_fixed + (first + r - 1) % n_editable
             if sweep.candidate[q] >= 0:
-                reference = sweep.weight[sweep.candidate[q]]
+                reference = sweep.odds.weight[sweep.candidate[q]]
         screening.reference[r] = reference
         write_residual(chain, data, listing, work, q, screening.residual[r])
     score_terms(chain, rules, data, listing, screening, work)
@@ -245,34 +242,37 @@ def weigh_rung(
 
     Mutates: desk, score. Allocates: nothing.
     """
-    chain, work, informed = rung(ladder.state, c), desk.work, desk.informed
-    found = refresh(chain, rules.target.power, data, desk.table, work)
-    if math.isnan(found):
+    chain, informed = rung(ladder.state, c), desk.informed
+    if not lay_out_odds(chain, rules, data, desk):
         return False
-    begin_sweep(chain, rules.target.power, data, desk.table, work, informed)
-    log_odds_of_all(chain, rules.prior, rules.moves.n_fixed, informed)
+    weight, n, n_fixed = informed.sweep.odds.weight, chain.n_terms[0], rules.moves.n_fixed
     for j in range(score.shape[0]):
-        score[j] = informed.sweep.weight[j]
-    for q in range(rules.moves.n_fixed, chain.n_terms[0]):
-        weigh_against(chain, rules, informed, q, score)
+        score[j] = weight[j]
+    surrogate = make_surrogate(rules.target, data, chain.noise[0])
+    for q in range(n_fixed, n):
+        own = informed.sweep.candidate[q]
+        if own >= 0:
+            weigh_all(informed, surrogate, rules.prior, n, max(n - n_fixed - 1, 0), q)
+            for j in range(score.shape[0] if weight[own] > 0.0 else 0):
+                if weight[j] > 0.0:
+                    score[j] = max(score[j], math.log(weight[j] / weight[own]))
     return True
 
 
 @kernel()
-def weigh_against(chain: Chain, rules: Rules, informed: Informed, q: int, score: Float1D) -> None:
-    """Raise the scores to the log odds of taking the place of the term in row q.
+def lay_out_odds(chain: Chain, rules: Rules, data: Regression, desk: Desk) -> bool:
+    """Factor, sweep and log odds of a state, at its own noise; False if it is not clear.
 
-    Mutates: informed.sweep, score. Allocates: nothing.
+    Mutates: desk. Allocates: nothing.
     """
-    pool, sweep, own = informed.pool, informed.sweep, informed.sweep.candidate[q]
-    if own < 0:
-        return
-    zeta = look_without(sweep, chain.n_terms[0], q)
-    weigh_all(pool, sweep, rules.prior, chain.n_terms[0] - rules.moves.n_fixed - 1, q, zeta)
-    if sweep.weight[own] > 0.0:
-        for j in range(score.shape[0]):
-            if sweep.weight[j] > 0.0:
-                score[j] = max(score[j], math.log(sweep.weight[j] / sweep.weight[own]))
+    power, table, work = rules.target.power, desk.table, desk.work
+    gather_fit(chain, data, table, work)
+    if math.isnan(evaluate_present(chain, power, data, table, work)):
+        return False
+    if not lay_out(chain, chain.noise[0], power, data, table, work, desk.informed):
+        return False
+    log_odds_of_all(chain, rules, data, desk.informed)
+    return True
 
 
 @kernel(entry=True)

@@ -33,7 +33,8 @@ N_MOVES = 9
 EXCHANGE = 0
 BIRTH = 1
 DEATH = 2
-N_INFORMED = 3
+SWEEP = 3
+N_INFORMED = 4
 
 # What a proposal would do to the list of terms.
 IMPOSSIBLE = 0

@@ -18,6 +18,7 @@ from adjoin.inference.engines.prediction_setup import PredictionSetup
 from adjoin.inference.engines.workspace import (
     as_rung,
     make_chain,
+    make_informed,
     make_table,
     make_work,
     pack_generator,
@@ -30,7 +31,6 @@ from adjoin.inference.pool import (
     Terms,
     best_terms,
     likely_terms,
-    make_informed,
     make_screening,
     no_terms,
     terms_of,
@@ -94,7 +94,7 @@ class PredictionChain:
         rng.bit_generator.state = unpack_generator(packed["generator"])
         state = Chain(**{name: packed[name].copy() for name in Chain._fields})
         ladder = make_ladder(state, packed["power"].copy(), setup.search.interval)
-        for name in ("swap", "is_from_hot", "n_trips"):
+        for name in ("reference", "swap", "is_from_hot", "n_trips"):
             getattr(ladder, name)[:] = packed[name]
         chain = cls(setup, ladder, rng)
         terms = Terms(*(packed[f"pool_{name}"].copy() for name in Terms._fields))
@@ -216,6 +216,7 @@ class PredictionChain:
             self.ladder.power[:] = place_rungs(self.ladder.power, self.ladder.swap)
         if self._most_candidates:
             self._set_pool(self._choose_pool())
+        self.ladder.reference[:] = self.ladder.state.noise[:, 0]
         self.ladder.swap[:] = 0
         self.ladder.n_trips[:] = 0
         self.ladder.is_from_hot[:] = 0
@@ -301,7 +302,7 @@ class PredictionChain:
     def pack(self) -> Packed:
         """Everything needed to continue, and the trace so far, as plain arrays."""
         packed = {name: value.copy() for name, value in self.ladder.state._asdict().items()}
-        for name in ("power", "swap", "is_from_hot", "n_trips"):
+        for name in ("power", "reference", "swap", "is_from_hot", "n_trips"):
             packed[name] = getattr(self.ladder, name).copy()
         terms = terms_of(self.informed.pool)
         packed |= {f"pool_{name}": values.copy() for name, values in terms._asdict().items()}
@@ -324,6 +325,7 @@ def make_ladder(state: Chain, power: Float1D, interval: int) -> PowerLadder:
     return PowerLadder(
         state=state,
         power=power,
+        reference=state.noise[:, 0].copy(),
         swap=np.zeros((n_rungs, 2), dtype=np.int64),
         is_from_hot=np.zeros(n_rungs, dtype=np.int64),
         n_trips=np.zeros(1, dtype=np.int64),

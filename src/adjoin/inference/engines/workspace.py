@@ -8,9 +8,11 @@ import numpy as np
 
 from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.terms import Term
+from adjoin.inference.pool import Terms
 from adjoin.inference.traces import ChainTrace, from_arrays, to_arrays
+from adjoin.kernels.candidates import Informed, Odds, Pool, Sweep
 from adjoin.kernels.products import ROWS
-from adjoin.kernels.state import Chain
+from adjoin.kernels.state import N_INFORMED, Chain
 from adjoin.kernels.tables import Digits, Fit, ProductTable, Remainder, Work
 
 
@@ -101,6 +103,38 @@ def make_work(capacity: int, max_degree: int, n_candidates: int = 0) -> Work:
             total=np.zeros(ROWS),
             total_rest=np.zeros(ROWS),
         ),
+    )
+
+
+def make_informed(terms: Terms, capacity: int, n_moves: int) -> Informed:
+    """A pool of these terms, with its scratch and empty counters."""
+    n = len(terms.key)
+    return Informed(
+        pool=Pool(
+            key=terms.key,
+            degree=terms.degree,
+            atom=terms.atom,
+            log_prior=terms.log_prior,
+            slot=np.zeros(n, dtype=np.int64),
+            row=np.zeros(n, dtype=np.int64),
+        ),
+        sweep=Sweep(
+            reach=np.zeros((capacity, n)),
+            odds=Odds(*np.zeros((6, n))),
+            factor=np.zeros((capacity, capacity + 8)),
+            projection=np.zeros(capacity),
+            unit=np.zeros(capacity),
+            candidate=np.zeros(capacity, dtype=np.int64),
+            place=np.zeros(capacity, dtype=np.int64),
+            left=np.zeros(2),
+        ),
+        before=make_chain(capacity, terms.atom.shape[1]),
+        reference=np.ones(1),
+        inclusion=np.zeros(n),
+        n_averaged=np.zeros(1, dtype=np.int64),
+        use=np.zeros(n, dtype=np.int64),
+        counter=np.zeros((N_INFORMED, 3), dtype=np.int64),
+        n_moves=n_moves,
     )
 
 
