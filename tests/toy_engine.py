@@ -53,6 +53,7 @@ class ToyEngine:
     thin: int = 1
     table_bytes: int = 0
     rule: str = "default"
+    burn_in: float = 0.5
 
     name: ClassVar[str] = TOY.name
     options: ClassVar[Mapping[str, str]] = {"rule": "rule"}

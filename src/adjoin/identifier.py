@@ -33,14 +33,17 @@ from adjoin.inference.prior import STANDARD, Prior
 from adjoin.inference.problem import Problem
 from adjoin.inference.progress import compiling, watching
 from adjoin.inference.runner import Observer, Sampled, run_chains, warm_up
+from adjoin.inference.search import Search
 from adjoin.inference.settings import RESIDUAL, RUNAWAY, RunSettings
+from adjoin.inference.stages import AUTO, MOST_SAMPLES
 from adjoin.inference.traces import ChainTrace
 from adjoin.model import Model
 from adjoin.posterior import Posterior
-from adjoin.results.pilot import run_pilot
+from adjoin.results.pilot import LONGEST, run_pilot
 from adjoin.results.power import REMEDY, PowerEstimate
 from adjoin.results.prediction import measured_pair, run_against
 from adjoin.results.run import Run
+from adjoin.results.staged import run_stages
 from adjoin.scores import fit_index
 from adjoin.threads import n_workers
 
@@ -64,8 +67,20 @@ class Identifier(Estimator):
         Largest delay, and largest number of factors in a term, of the default grammar.
     expected_terms : float
         λ_t, about how many terms to expect before seeing data.
-    samples : int
-        How many samples each chain draws.
+    samples : int or "auto"
+        How many samples each chain draws. ``"auto"`` draws in stages, each longer than the one
+        before and with more means to get from one structure to another, until the chains agree;
+        the last stage is the result.
+    max_samples : int
+        With ``samples="auto"``: the most that a chain draws in all stages together.
+    time_limit : float, optional
+        With ``samples="auto"``: no stage is begun that would probably end later than so many
+        seconds after the first. A result that this ended is not a function of the seed alone, and
+        says so.
+    search : mapping, optional
+        With ``objective="prediction"`` and a number of samples: informed moves and tempering, such
+        as ``{"candidates": 512, "rungs": 12}``; see `adjoin.inference.search.Search`. Default: the
+        nine moves alone. ``samples="auto"`` chooses it itself.
     burn_in : float
         The share of each chain's records that is left out of the posterior. A free-run chain
         records nothing while it anneals.
@@ -157,7 +172,7 @@ class Identifier(Estimator):
         max_lag: int = 10,
         max_degree: int = 4,
         expected_terms: float = 5.0,
-        samples: int = 30_000,
+        samples: int | str = 30_000,
         burn_in: float = 0.5,
         thin: int = 5,
         chains: int = 4,
@@ -179,6 +194,9 @@ class Identifier(Estimator):
         ladder: Mapping[str, Any] | Ladder | None = None,
         runaway: float = RUNAWAY,
         knots: int = 3,
+        search: Mapping[str, Any] | Search | None = None,
+        max_samples: int = MOST_SAMPLES,
+        time_limit: float | None = None,
     ) -> None:
         self.objective = objective
         self.grammar = grammar
@@ -207,6 +225,9 @@ class Identifier(Estimator):
         self.ladder = ladder
         self.runaway = runaway
         self.knots = knots
+        self.search = search
+        self.max_samples = max_samples
+        self.time_limit = time_limit
 
     def fit(self, u: Any, y: Any = None, held_out: Dataset | None = None) -> Self:
         """Learn the posterior of equations from input and output.
@@ -245,33 +266,52 @@ class Identifier(Estimator):
         if self.likelihood_power == "auto":
             estimate = self._estimate_power(engine, grammar, seed)
             engine = self._engine(engine_class, problem, prior, likelihood_power=estimate.power)
-        with watching(self.progress, self.chains, self.samples) as observer:
-            sampled = run_chains(engine, self.chains, self.samples, seed, self.n_jobs, observer)
-        traces = self._kept(sampled, engine_class)
         self.grammar_ = grammar
         self.scaling_ = scaling
         self.seed_ = int(seed.entropy)  # type: ignore[arg-type]
-        self.is_complete_ = sampled.is_complete
         self._note_features(u, data.names.inputs)
+
+        def gather(engine: Engine, sampled: Sampled, n_samples: int) -> Posterior:
+            """What one set of chains has to say."""
+            traces = self._kept(sampled, engine_class, n_samples)
+            self.is_complete_ = sampled.is_complete
+            settings = self._settings(engine, grammar, estimate, n_samples)
+            settings = replace(settings, center_gain=gain)
+            run = Run(grammar, problem, settings, {}, held_out)
+            return Posterior(tuple(traces.values()), run, tuple(traces))
+
+        if self.samples == AUTO:
+            staged = run_stages(engine, seed, self._run, gather, self.max_samples, self.time_limit)
+            posterior, sampling_s = staged
+        else:
+            n_samples = int(self.samples)
+            sampled = self._run(engine, n_samples, seed)
+            posterior, sampling_s = gather(engine, sampled, n_samples), sampled.seconds
         timing = {
             "compile_s": compile_s,
-            "sampling_s": sampled.seconds,
+            "sampling_s": sampling_s,
             "total_s": time.perf_counter() - begin,
         }
-        settings = replace(self._settings(engine, grammar, estimate), center_gain=gain)
-        run = Run(grammar, problem, settings, timing, held_out)
-        self.posterior_ = Posterior(tuple(traces.values()), run, tuple(traces))
+        self.posterior_ = replace(posterior, run=replace(posterior.run, timing=timing))
         self.model_ = self.posterior_.map_model
         return self
 
-    def _kept(self, sampled: Sampled, engine: type[Engine]) -> dict[int, ChainTrace]:
+    def _run(
+        self, engine: Engine, n_samples: int, seed: np.random.SeedSequence, title: str = "chain"
+    ) -> Sampled:
+        with watching(self.progress, self.chains, n_samples, title) as observer:
+            return run_chains(engine, self.chains, n_samples, seed, self.n_jobs, observer)
+
+    def _kept(
+        self, sampled: Sampled, engine: type[Engine], n_samples: int
+    ) -> dict[int, ChainTrace]:
         """The chains that have something to show, by number; what is wrong with the others."""
         kept = {i: trace for i, trace in sampled.traces.items() if len(trace.structure)}
         if not sampled.is_complete:
             done = min(trace.n_samples for trace in kept.values())
             warnings.warn(
                 f"interrupted: the posterior is what there was, {len(kept)} of {self.chains} chains"
-                f" and {done} of {self.samples} samples of the shortest",
+                f" and {done} of {n_samples} samples of the shortest",
                 stacklevel=3,
             )
             return kept
@@ -353,11 +393,15 @@ class Identifier(Estimator):
         given = {name: getattr(self, name) for name in engine.options} | changed
         if given.get("likelihood_power") == "auto":
             given["likelihood_power"] = 1.0
+        if "search" in given:
+            given["search"] = Search.read(given["search"])
+        n_samples = LONGEST if self.samples == AUTO else int(self.samples)
         return engine(
             problem=problem,
             prior=prior,
             moves=Moves.read(self.moves),
-            samples=int(self.samples),
+            samples=n_samples,
+            burn_in=float(self.burn_in),
             thin=int(self.thin),
             table_bytes=self.memory_mb * _MEGABYTE // n_workers(self.n_jobs, self.chains),
             **{engine.options[name]: value for name, value in given.items()},
@@ -404,15 +448,16 @@ class Identifier(Estimator):
         )
         # A caller's own observer is for the run that counts.
         progress = None if callable(self.progress) else self.progress
+        n_samples = LONGEST if self.samples == AUTO else int(self.samples)
         found = run_pilot(
-            engine, grammar, settings, own_seed, self.chains, self.samples, self.n_jobs, progress
+            engine, grammar, settings, own_seed, self.chains, n_samples, self.n_jobs, progress
         )
         if found.is_refused:
             warnings.warn(f"likelihood_power='auto': {found.note}; {REMEDY}", stacklevel=3)
         return found
 
     def _settings(
-        self, engine: Engine, grammar: Grammar, estimate: PowerEstimate | None
+        self, engine: Engine, grammar: Grammar, estimate: PowerEstimate | None, n_samples: int
     ) -> RunSettings:
         """How the posterior was made."""
         fixed, choices = grammar.alphabet.fixed, grammar.alphabet.choices
@@ -426,7 +471,7 @@ class Identifier(Estimator):
             functions=tuple(sorted({choice.function for choice in choices} - {""})),
             initial=str(fixed) if len(fixed) else None,
             initial_mode=self.initial_mode,
-            samples=int(self.samples),
+            samples=n_samples,
             burn_in=float(self.burn_in),
             thin=int(self.thin),
             chains=int(self.chains),

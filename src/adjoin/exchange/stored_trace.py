@@ -14,6 +14,7 @@ import numpy as np
 from adjoin.arrays import Int1D
 from adjoin.exchange.stored_group import FLOAT, INTEGER, Series, StoredGroup, store_all
 from adjoin.exchange.stored_ladder import read_ladder, write_ladder
+from adjoin.exchange.stored_search import read_search, write_search
 from adjoin.grammar.encoding import Encoding
 from adjoin.inference.traces import ChainTrace
 from adjoin.kernels.state import N_MOVES, PROPOSALS
@@ -43,7 +44,7 @@ _LAYOUT = {
     ),
 }
 _LENGTHS = {"kind": N_MOVES, "outcome": 3, "reason": 3}
-_LADDER = "ladder"
+_LADDER, _SEARCH = "ladder", "search"
 
 
 def write_trace(group: Any, trace: ChainTrace) -> None:
@@ -57,6 +58,8 @@ def write_trace(group: Any, trace: ChainTrace) -> None:
     if trace.ladder is not None:
         # Last: it shares the dimensions of the chain.
         write_ladder(group.create_group(_LADDER), trace.ladder)
+    if trace.search is not None:
+        write_search(group.create_group(_SEARCH), trace.search)
 
 
 def read_trace(group: StoredGroup, encoding: Encoding) -> ChainTrace:
@@ -66,7 +69,10 @@ def read_trace(group: StoredGroup, encoding: Encoding) -> ChainTrace:
     n_samples, ladder = group.whole("n_samples"), None
     if _LADDER in group.group:
         ladder = read_ladder(group.child(_LADDER), len(found["structure"]), n_samples)
-    trace = ChainTrace(structures=structures, n_samples=n_samples, ladder=ladder, **found)
+    search = read_search(group.child(_SEARCH)) if _SEARCH in group.group else None
+    trace = ChainTrace(
+        structures=structures, n_samples=n_samples, ladder=ladder, search=search, **found
+    )
     _check(group, trace)
     return trace
 

@@ -19,6 +19,7 @@ from adjoin.inference.moves import Moves
 from adjoin.inference.objective import Objective
 from adjoin.inference.prior import Prior
 from adjoin.inference.settings import JOINT, RESIDUAL, is_runaway
+from adjoin.inference.stages import AUTO
 
 _NOT_THE_RESULT = ("n_jobs", "progress", "checkpoint", "memory_mb")  # it is no function of these
 
@@ -41,10 +42,13 @@ def check_arguments(
         )
     if given["checkpoint"] is not None:
         raise AdjoinError("checkpoints are not available yet; use checkpoint=None")
-    for name in ("samples", "thin", "chains", "memory_mb", "knots"):
+    for name in ("thin", "chains", "memory_mb", "knots", "max_samples"):
         require_count(name, given[name])
     samples, thin = given["samples"], given["thin"]
-    if samples < thin:
+    _check_auto(given, default, engine)
+    if samples != AUTO:
+        require_count("samples", samples)
+    if (given["max_samples"] if samples == AUTO else samples) < thin:
         raise AdjoinError(f"thin={thin} keeps none of {samples} samples; thin less")
     if given["n_jobs"] is not None and given["n_jobs"] != -1:
         require_count("n_jobs", given["n_jobs"])
@@ -66,6 +70,26 @@ def check_arguments(
             raise AdjoinError(f"{name} must be True, False or None, not {given[name]!r}")
     if initial is not None and not isinstance(initial, str | Structure):
         raise AdjoinError(f"initial must be an equation's right-hand side, not {initial!r}")
+
+
+def _check_auto(given: Mapping[str, Any], default: Mapping[str, Any], engine: type[Engine]) -> None:
+    """Refuse settings that do not go with the way the number of samples is found."""
+    is_auto = isinstance(given["samples"], str) and given["samples"] == AUTO
+    if isinstance(given["samples"], str) and not is_auto:
+        raise AdjoinError(f"samples must be a whole number or '{AUTO}', not {given['samples']!r}")
+    if is_auto and "search" not in engine.options:
+        raise AdjoinError(
+            f"samples='{AUTO}' is for objective='prediction'; with objective='{engine.name}' say"
+            " how many"
+        )
+    if is_auto and given["search"] is not None:
+        raise AdjoinError(f"samples='{AUTO}' chooses search itself; leave search at None")
+    for name in ("max_samples", "time_limit"):
+        if not is_auto and given[name] != default[name]:
+            raise AdjoinError(f"{name} is for samples='{AUTO}'; samples is {given['samples']!r}")
+    limit = given["time_limit"]
+    if limit is not None and not (is_real(limit) and float(limit) > 0.0):
+        raise AdjoinError(f"time_limit must be a number of seconds above 0, or None, not {limit!r}")
 
 
 def _check_options(

@@ -80,8 +80,9 @@ Modes = Callable[[Structure, Visits], Float1D]
 class Engine(Protocol):
     """A sampler of one objective.
 
-    All engines take the keywords `problem`, `prior`, `moves`, `samples`, `thin` and `table_bytes`,
-    and those that `options` names.
+    All engines take the keywords `problem`, `prior`, `moves`, `samples`, `burn_in`, `thin` and
+    `table_bytes`, and those that `options` names. Nothing about a chain adapts after the share
+    `burn_in` of its samples.
     """
 
     name: ClassVar[str]
@@ -98,6 +99,7 @@ class Engine(Protocol):
         prior: Prior,
         moves: Moves,
         samples: int,
+        burn_in: float,
         thin: int,
         table_bytes: int,
         **own: Any,

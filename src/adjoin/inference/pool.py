@@ -97,11 +97,11 @@ def make_listing(terms: Terms, data: Regression) -> Listing:
     return listing
 
 
-def make_screening(listing: Listing, data: Regression, n_editable: int) -> Screening:
-    """Room for as many residuals as there are terms to do without, or as the work allows."""
+def make_screening(listing: Listing, data: Regression, n_left_out: int) -> Screening:
+    """Room for the residual of a structure, and for so many without a term, as the work allows."""
     n_rows = int((data.stop - data.start)[listing.block].sum())
     work = max(len(listing.key) * n_rows, 1)
-    n = 1 + min(n_editable, _MOST_RESIDUALS, int(_MOST_WORK / work))
+    n = 1 + min(n_left_out, _MOST_RESIDUALS, int(_MOST_WORK / work))
     return Screening(
         residual=np.zeros((n, data.target.shape[0])),
         reference=np.zeros(n),

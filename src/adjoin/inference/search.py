@@ -10,9 +10,6 @@ from adjoin.checks import is_real, require_count
 from adjoin.errors import AdjoinError
 from adjoin.inference.tempering import HOTTEST
 
-_ADAPTATIONS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0)
-"""After which shares of the burn-in pool and rungs are chosen again; the last time for good."""
-
 
 @dataclass(frozen=True)
 class Search:
@@ -30,6 +27,9 @@ class Search:
         Powers of the likelihood, the run's own included; 1: no tempering.
     hottest : float
         The smallest of these powers, as a share of the run's own.
+    screenings : int
+        How often in the burn-in pool and rungs are chosen again: at its end, at half of it, at a
+        quarter, and so on.
     """
 
     candidates: int = 0
@@ -37,11 +37,12 @@ class Search:
     interval: int = 10
     rungs: int = 1
     hottest: float = HOTTEST
+    screenings: int = 5
 
     def __post_init__(self) -> None:
         if self.candidates != 0:
             require_count("search: candidates", self.candidates)
-        for name in ("moves", "interval", "rungs"):
+        for name in ("moves", "interval", "rungs", "screenings"):
             require_count(f"search: {name}", getattr(self, name))
         if not (is_real(self.hottest) and 0.0 < self.hottest < 1.0):
             raise AdjoinError(f"search: hottest must be between 0 and 1, not {self.hottest!r}")
@@ -76,5 +77,5 @@ class Search:
         """After how many samples pool and rungs are chosen: multiples of the interval."""
         if self.is_plain:
             return ()
-        rounds = n_burn_in // self.interval
-        return tuple(sorted({0, *(int(share * rounds) * self.interval for share in _ADAPTATIONS)}))
+        rounds = [n_burn_in // self.interval >> i for i in range(self.screenings)]
+        return tuple(sorted({0, *(self.interval * n for n in rounds)}))

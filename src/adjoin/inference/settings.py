@@ -53,6 +53,9 @@ class RunSettings(Mapping[str, Any]):
     best posterior of deviations was above that of raw signals, where that decided. `grammar` is
     the grammar's name, `call` the arguments that make the run again, as text; `data` and
     `validation` are what the command line was given. `own_settings` is what the engine alone has.
+    `is_auto`: the samples were drawn in `stages`, each with how far its chains agreed; `samples`
+    and the engine's settings are of the last, and `ended_by` says why there was none after it:
+    ``agreement``, ``max_samples``, ``time_limit`` or ``interrupt``.
     """
 
     objective: Objective = PREDICTION
@@ -83,6 +86,9 @@ class RunSettings(Mapping[str, Any]):
     data: tuple[str, ...] = ()
     validation: float | None = None
     runaway: float = RUNAWAY
+    is_auto: bool = False
+    stages: tuple[Mapping[str, Any], ...] = ()
+    ended_by: str = ""
     own_settings: OwnSettings = field(default_factory=NoSettings)
 
     @property
@@ -135,7 +141,8 @@ def read_settings(
     for name, value in found.items():
         if name in _KINDS and not _KINDS[name](value):
             raise AdjoinError(f"settings: {name} cannot be {value!r}")
-    found |= {name: tuple(found[name]) for name in ("inputs", "functions", "data") if name in found}
+    listed = ("inputs", "functions", "data", "stages")
+    found |= {name: tuple(found[name]) for name in listed if name in found}
     if "prior" in found:
         found["prior"] = _read_prior(found["prior"])
     if "moves" in found:
@@ -177,11 +184,12 @@ def _or_none(check: Callable[[object], bool]) -> Callable[[object], bool]:
 
 
 _KINDS: dict[str, Callable[[object], bool]] = {
-    **dict.fromkeys(("output", "grammar", "call", "power_note"), _is_text),
+    **dict.fromkeys(("output", "grammar", "call", "power_note", "ended_by"), _is_text),
     **dict.fromkeys(("max_lag", "max_degree", "samples", "thin", "chains"), _is_whole),
     **dict.fromkeys(("inputs", "functions", "data"), _are_texts),
     **dict.fromkeys(
-        ("center", "scale", "is_power_estimated", "is_power_refused", "is_complete"), _is_flag
+        ("center", "scale", "is_power_estimated", "is_power_refused", "is_complete", "is_auto"),
+        _is_flag,
     ),
     **dict.fromkeys(("burn_in", "likelihood_power"), is_real),
     "moves": lambda value: isinstance(value, dict),
@@ -190,4 +198,5 @@ _KINDS: dict[str, Callable[[object], bool]] = {
     "seed": _or_none(_is_whole),
     **dict.fromkeys(("validation", "center_gain"), _or_none(is_real)),
     "runaway": is_runaway,
+    "stages": lambda value: isinstance(value, list) and all(isinstance(v, dict) for v in value),
 }

@@ -45,6 +45,24 @@ class LadderTrace(NamedTuple):
     reason: str
 
 
+class SearchTrace(NamedTuple):
+    """What informed moves and rungs of powers did since pool and rungs were frozen.
+
+    ``key`` : (n_candidates,) the pool; ``inclusion`` : (n_candidates,) the probability of each
+    being in, given all else, on average over the chain. Both are empty where nothing is frozen yet.
+    ``counter`` : (4, 3) exchanges, births, deaths and sweeps proposed, possible, accepted.
+    ``power`` : (n_rungs,) powers of the likelihood; ``swap`` : (n_rungs, 2) exchanges with the next
+    rung, tried and made; ``n_trips`` : (1,) states that came back from the hottest rung.
+    """
+
+    key: Int1D
+    inclusion: Float1D
+    counter: Int2D
+    power: Float1D
+    swap: Int2D
+    n_trips: Int1D
+
+
 class ChainTrace(NamedTuple):
     """All recorded draws of one chain, one row each; structures are numbered by first appearance.
 
@@ -57,6 +75,7 @@ class ChainTrace(NamedTuple):
     ``move`` : (9, 3) moves proposed, possible, accepted; ``trouble`` : (3,) see `Trace`.
     ``n_samples`` : how many samples were drawn.
     ``ladder`` : of a free-run chain; its draws begin when the ladder is frozen.
+    ``search`` : of a chain with informed moves or with rungs of powers.
     """
 
     structures: list[tuple[int, ...]]
@@ -71,9 +90,10 @@ class ChainTrace(NamedTuple):
     trouble: Int1D
     n_samples: int
     ladder: LadderTrace | None = None
+    search: SearchTrace | None = None
 
 
-_PREFIX = "ladder_"
+_PREFIX, _SEARCH = "ladder_", "search_"
 
 
 def to_arrays(trace: ChainTrace) -> dict[str, np.ndarray]:
@@ -86,6 +106,8 @@ def to_arrays(trace: ChainTrace) -> dict[str, np.ndarray]:
         ladder = trace.ladder._asdict()
         reason = np.frombuffer(ladder.pop("reason").encode(), dtype=np.uint8)
         found |= {_PREFIX + name: values for name, values in (ladder | {"reason": reason}).items()}
+    if trace.search is not None:
+        found |= {_SEARCH + name: values for name, values in trace.search._asdict().items()}
     return found
 
 
@@ -93,11 +115,16 @@ def from_arrays(arrays: Mapping[str, np.ndarray]) -> ChainTrace:
     """The trace that `to_arrays` took apart."""
     of_ladder = {k for k in arrays if k.startswith(_PREFIX)}
     ladder: dict[str, Any] = {k.removeprefix(_PREFIX): arrays[k].copy() for k in of_ladder}
-    plain: dict[str, Any] = {k: v.copy() for k, v in arrays.items() if k not in of_ladder}
+    of_search = {k for k in arrays if k.startswith(_SEARCH)}
+    search = {k.removeprefix(_SEARCH): arrays[k].copy() for k in of_search}
+    others = of_ladder | of_search
+    plain: dict[str, Any] = {k: v.copy() for k, v in arrays.items() if k not in others}
     keys, edges = plain.pop("key").tolist(), plain.pop("key_offset").tolist()
     structures = [tuple(keys[first:last]) for first, last in pairwise(edges)]
     n_samples = int(plain.pop("n_samples")[0])
     found = ChainTrace(structures=structures, n_samples=n_samples, **plain)
+    if search:
+        found = found._replace(search=SearchTrace(**search))
     if not ladder:
         return found
     reason = bytes(ladder.pop("reason")).decode()
@@ -107,8 +134,8 @@ def from_arrays(arrays: Mapping[str, np.ndarray]) -> ChainTrace:
 def join(first: ChainTrace, second: ChainTrace) -> ChainTrace:
     """Two pieces of one chain, the second recorded after the first, as one.
 
-    Counters, the ladder, and how many samples there were, count from the beginning of the chain, so
-    that those of the second are those of the whole.
+    Counters, ladder and search, and how many samples there were, count from the beginning of the
+    chain, so that those of the second are those of the whole.
     """
     number = {keys: i for i, keys in enumerate(first.structures)}
     place = np.array(

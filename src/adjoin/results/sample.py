@@ -266,9 +266,15 @@ class Sample:
     def terms(self) -> pd.DataFrame:
         """Terms by inclusion probability, with their coefficients wherever they are in.
 
-        Columns: `term`, `inclusion`, `mean`, `sd`, `q025`, `q975`.
+        Columns: `term`, `inclusion`, `mean`, `sd`, `q025`, `q975`, `frequency`. The last is the
+        share of draws that have the term; `inclusion` is the same, but where chains worked out the
+        probability of a term given all others, it is the average of that, which is less noisy.
         """
         frame = self._summary(np.arange(len(self)))
+        frame["frequency"] = frame["inclusion"]
+        texts = [term_text(self.encoding.term(key)) for key in self._terms]
+        expected = dict(zip(texts, self.expected_inclusion, strict=True))
+        frame["inclusion"] = [expected[text] for text in frame["term"]]
         return frame.sort_values("inclusion", ascending=False, kind="stable", ignore_index=True)
 
     def coefficients(self, structure: int | str | Structure = 0) -> pd.DataFrame:
@@ -349,6 +355,28 @@ class Sample:
     def inclusion_by_chain(self) -> Float2D:
         """(n_terms, n_chains) the same of each chain alone."""
         return np.asarray(self._term_count / self._count.sum(axis=0))
+
+    @cached_property
+    def expected_inclusion_by_chain(self) -> Float2D:
+        """(n_terms, n_chains) each chain's probability of each term of `term_keys`.
+
+        On average over the chain given all else (Rao and Blackwell), where that was worked out;
+        else the share of its draws.
+        """
+        found = self.inclusion_by_chain.copy()
+        for column, trace in enumerate(self.traces):
+            if trace.search is not None:
+                known = zip(trace.search.key.tolist(), trace.search.inclusion, strict=True)
+                for key, share in known:
+                    if key in self._terms:
+                        found[self._terms[key], column] = min(float(share), 1.0)
+        return found
+
+    @property
+    def expected_inclusion(self) -> Float1D:
+        """(n_terms,) the same of all chains, each by the number of its draws."""
+        n_draws = self._count.sum(axis=0)
+        return np.asarray(self.expected_inclusion_by_chain @ n_draws / n_draws.sum())
 
     @cached_property
     def log_posterior(self) -> Float1D:

@@ -54,6 +54,8 @@ class AbcSetup:
         Every n-th sample is recorded.
     table_bytes : int
         Most memory for the fits of one chain. Results do not depend on it.
+    burn_in : float
+        Not used: what anneals is the ladder's own share.
     """
 
     problem: Problem
@@ -65,6 +67,7 @@ class AbcSetup:
     distance: Distance | None = None
     thin: int = 1
     table_bytes: int = 64 * 2**20
+    burn_in: float = 0.5
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ladder", Ladder.read(self.ladder))

@@ -7,6 +7,7 @@ table, and gives traces.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,20 +21,38 @@ from adjoin.inference.engines.prediction_setup import PredictionSetup
 from adjoin.inference.objective import PREDICTION, Objective
 from adjoin.inference.problem import Problem
 from adjoin.inference.rows import conditional_mode
-from adjoin.inference.settings import NoSettings, RunSettings
+from adjoin.inference.search import Search
+from adjoin.inference.search_findings import describe_search, on_search
+from adjoin.inference.settings import RunSettings
 from adjoin.inference.traces import ChainTrace
 from adjoin.kernels.prediction import run_prediction
 from adjoin.levels import Finding
+
+
+@dataclass(frozen=True)
+class PredictionSettings:
+    """What this engine alone has; arguments of `Identifier` by the same name."""
+
+    search: Search = field(default_factory=Search)
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """By name, as values that JSON has; nothing where there are the nine moves only."""
+        return {} if self.search.is_plain else {"search": self.search.plain}
 
 
 class PredictionEngine(PredictionSetup):
     """Chains one step ahead; see `PredictionSetup` for the parameters."""
 
     name: ClassVar[str] = PREDICTION.name
-    options: ClassVar[Mapping[str, str]] = {"likelihood_power": "power"}
+    options: ClassVar[Mapping[str, str]] = {"likelihood_power": "power", "search": "search"}
     kernel: ClassVar[Callable[..., Any]] = staticmethod(run_prediction)
     objective = PREDICTION
-    own_settings = NoSettings()
+
+    @property
+    def own_settings(self) -> PredictionSettings:
+        """How it searches."""
+        return PredictionSettings(self.search)
 
     def warm_up(self) -> None:
         """Compile what a chain runs."""
@@ -53,11 +72,11 @@ class PredictionEngine(PredictionSetup):
         return PREDICTION
 
     @staticmethod
-    def read_own_settings(values: Mapping[str, Any]) -> NoSettings:
-        """It has none."""
-        if values:
-            raise AdjoinError(f"settings: '{next(iter(values))}' is not known")
-        return NoSettings()
+    def read_own_settings(values: Mapping[str, Any]) -> PredictionSettings:
+        """How it searches; the nine moves alone where nothing is said of it."""
+        if strangers := set(values) - {"search"}:
+            raise AdjoinError(f"settings: '{min(strangers)}' is not known")
+        return PredictionSettings(Search.read(values.get("search")))
 
     @staticmethod
     def modes(problem: Problem, settings: RunSettings) -> Modes:
@@ -90,10 +109,16 @@ class PredictionEngine(PredictionSetup):
 
     @staticmethod
     def diagnostics(traces: Mapping[int, ChainTrace]) -> dict[str, Any]:
-        """Nothing beyond what all chains have."""
-        return {}
+        """What informed moves and rungs did, where there are any."""
+        searches = {number: trace.search for number, trace in traces.items()}
+        found = [
+            {"chain": number} | describe_search(search)
+            for number, search in searches.items()
+            if search is not None
+        ]
+        return {"search": found} if found else {}
 
     @staticmethod
     def findings(diagnostics: Mapping[str, Any]) -> Sequence[Finding]:
-        """Nothing either."""
-        return ()
+        """What that means for the result."""
+        return on_search(diagnostics.get("search", ()))

@@ -37,7 +37,7 @@ from adjoin.inference.pool import (
 )
 from adjoin.inference.prior import draw_prior_terms
 from adjoin.inference.tempering import first_powers, place_rungs
-from adjoin.inference.traces import ChainTrace, TraceLog, make_buffer
+from adjoin.inference.traces import ChainTrace, SearchTrace, TraceLog, make_buffer
 from adjoin.kernels.hashing import rehash
 from adjoin.kernels.powers import PowerLadder
 from adjoin.kernels.prediction import run_prediction
@@ -47,6 +47,7 @@ from adjoin.kernels.tables import Desk, ProductTable
 
 _FIRST_CAPACITY = 256
 _SCREENED_RUNGS = 3  # whose states say what the alphabet has to offer
+_FIRST_POOL = "first pool"
 _SPARE = 0.5  # of the pool: how much may be new candidates at a time
 
 
@@ -233,7 +234,7 @@ class PredictionChain:
             return every
         pool = terms_of(self.informed.pool)
         if not len(pool.key):
-            pool = likely_terms(every, most // 2)
+            return self._first_pool(every, most)
         n_rungs = len(self.ladder.power)
         screened = sorted({c * (n_rungs - 1) // max(_SCREENED_RUNGS - 1, 1) for c in range(3)})
         kept = self._in_use(every, pool)
@@ -246,6 +247,21 @@ class PredictionChain:
         self._set_pool(pool)
         score = np.max([self._weigh(c) for c in screened], axis=0)
         return kept.join(best_terms(pool, score, kept.key, most - len(kept.key)))
+
+    def _first_pool(self, every: Terms, most: int) -> Terms:
+        """The likeliest terms, and those that explain most beside the fixed ones alone.
+
+        It is the same for all chains, and worked out once.
+        """
+        if _FIRST_POOL not in self.engine.shared:
+            setup, likely = self.engine, likely_terms(every, most // 2)
+            fixed = PredictionChain.begin(setup, np.random.default_rng(0))
+            fixed.ladder.state.n_terms[:] = len(setup.problem.alphabet.fixed)
+            fixed._set_pool(likely)
+            found = best_terms(every, fixed._screen(0), likely.key, most - len(likely.key))
+            setup.shared[_FIRST_POOL] = likely.join(found)
+        terms: Terms = self.engine.shared[_FIRST_POOL]
+        return terms
 
     def _in_use(self, every: Terms, pool: Terms) -> Terms:
         """The terms of all rungs that can be candidates."""
@@ -262,7 +278,8 @@ class PredictionChain:
         """Scores of the whole alphabet by what the structure of a rung leaves over."""
         engine, power = self.engine, self.ladder.power[c]
         n_editable = int(self.ladder.state.n_terms[c, 0]) - engine.rules.moves.n_fixed
-        screening = make_screening(engine.listing, engine.regression, n_editable)
+        n_left_out = n_editable if engine.search.screenings > 1 else 0
+        screening = make_screening(engine.listing, engine.regression, n_left_out)
         first = int(self.rng.integers(n_editable)) if n_editable else 0
         self._make_room_for_pool()
         is_done = screen_state(
@@ -316,7 +333,22 @@ class PredictionChain:
 
     def finish(self) -> ChainTrace:
         """What the chain recorded."""
-        return self.log.finish(self.buffer, self.n_samples)
+        trace = self.log.finish(self.buffer, self.n_samples)
+        if self.engine.search.is_plain:
+            return trace
+        informed, ladder = self.informed, self.ladder
+        # Before the pool is frozen its averages are of what does not count.
+        is_frozen = self.n_adapted == len(self.engine.adaptations)
+        n = len(informed.pool.key) if is_frozen and informed.n_averaged[0] else 0
+        search = SearchTrace(
+            key=informed.pool.key[:n].copy(),
+            inclusion=informed.inclusion[:n] / max(int(informed.n_averaged[0]), 1),
+            counter=informed.counter.copy(),
+            power=ladder.power.copy(),
+            swap=ladder.swap.copy(),
+            n_trips=ladder.n_trips.copy(),
+        )
+        return trace._replace(search=search)
 
 
 def make_ladder(state: Chain, power: Float1D, interval: int) -> PowerLadder:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from adjoin.grammar.encoding import Encoding
 from adjoin.inference.moves import Moves
@@ -40,6 +41,13 @@ class PredictionSetup:
         Informed moves and tempering.
     burn_in : float
         The share of the samples during which pool and rungs may change.
+
+    Attributes
+    ----------
+    rules : Rules
+        As the kernels take them.
+    shared : dict
+        What chains work out once for all of them, as it depends on none; see `PredictionChain`.
     """
 
     problem: Problem
@@ -52,6 +60,7 @@ class PredictionSetup:
     search: Search = field(default_factory=Search)
     burn_in: float = 0.5
     rules: Rules = field(init=False)
+    shared: dict[str, Any] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         prior, encoding = self.prior, self.encoding

@@ -1,0 +1,84 @@
+"""A run in stages, until its chains agree.
+
+Receives an engine and what runs and gathers its chains; gives the posterior of the last stage with
+a note of all. What ends it is a function of the draws, unless there is a time limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from adjoin.inference.engine import Engine
+from adjoin.inference.runner import Sampled
+from adjoin.inference.stages import plan_stages
+from adjoin.results.agreement import agreement
+from adjoin.results.collection import Collection
+
+AGREEMENT, MAX_SAMPLES, TIME_LIMIT, INTERRUPT = (
+    "agreement",
+    "max_samples",
+    "time_limit",
+    "interrupt",
+)
+"""What ends a run."""
+_STAGE_KEY = 2**32 - 2  # of seeds that no other chain has
+
+Gathered = TypeVar("Gathered", bound=Collection)
+
+
+def run_stages(
+    engine: Engine,
+    seed: np.random.SeedSequence,
+    run: Callable[[Engine, int, np.random.SeedSequence, str], Sampled],
+    gather: Callable[[Engine, Sampled, int], Gathered],
+    max_samples: int,
+    time_limit: float | None = None,
+) -> tuple[Gathered, float]:
+    """The posterior of the last stage, and the seconds of all.
+
+    Parameters
+    ----------
+    engine : Engine
+        One that searches; each stage has its own way to.
+    seed : SeedSequence
+        Every stage has seeds of its own from it.
+    run, gather : callable
+        What runs the chains of an engine, and makes a posterior of them.
+    max_samples : int
+        Most samples of a chain in all stages together.
+    time_limit : float, optional
+        No stage is begun that would probably end later, in seconds from the first.
+    """
+    seconds, rate, ended_by = 0.0, 0.0, MAX_SAMPLES
+    notes: list[dict[str, Any]] = []
+    posterior: Gathered | None = None
+    for number, stage in enumerate(plan_stages(max_samples)):
+        size = stage.samples * stage.search.rungs
+        is_late = time_limit is not None and seconds + rate * size > time_limit
+        if posterior is not None and is_late:
+            ended_by = TIME_LIMIT
+            break
+        staged = replace(engine, search=stage.search, samples=stage.samples)  # type: ignore[type-var]
+        staged.warm_up()
+        own_seed = np.random.SeedSequence(seed.entropy, spawn_key=(_STAGE_KEY, number))
+        sampled = run(staged, stage.samples, own_seed, f"stage {number + 1}, chain")
+        seconds += sampled.seconds
+        rate = sampled.seconds / size
+        if not sampled.is_complete:
+            ended_by = INTERRUPT
+        if sampled.is_complete or posterior is None:
+            posterior = gather(staged, sampled, stage.samples)
+            found = agreement(posterior)
+            notes.append({"samples": stage.samples, **stage.search.plain, **found.plain})
+            if found.is_reached and sampled.is_complete:
+                ended_by = AGREEMENT
+        if ended_by in (AGREEMENT, INTERRUPT):
+            break
+    assert posterior is not None  # there always is a first stage
+    changed = {"is_auto": True, "stages": tuple(notes), "ended_by": ended_by}
+    is_complete = ended_by != INTERRUPT
+    return posterior.with_settings(**changed, is_complete=is_complete), seconds
