@@ -9,25 +9,23 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
 from adjoin.data.dataset import Dataset
 from adjoin.data.scaling import Scaling
 from adjoin.errors import AdjoinError
-from adjoin.grammar import Grammar, Structure
-from adjoin.grammar.functions import HINGE
-from adjoin.grammar.library import Functions, functions_by_signal
-from adjoin.grammar.parser import read_equation
+from adjoin.grammar import Grammar
+from adjoin.grammar.library import Functions
 from adjoin.inference.arguments import call_text, check_arguments, check_held_out
 from adjoin.inference.centring import MARGIN, N_CHAINS, compare_units, has_means
 from adjoin.inference.engine import Engine
 from adjoin.inference.engines import find_engine
 from adjoin.inference.engines.prediction import PredictionEngine
 from adjoin.inference.estimator import Estimator, not_fitted
-from adjoin.inference.knots import place_hinges
 from adjoin.inference.ladder import Ladder
+from adjoin.inference.model_class import choose_grammar
 from adjoin.inference.moves import Moves
 from adjoin.inference.prior import STANDARD, Prior
 from adjoin.inference.problem import Problem
@@ -249,7 +247,7 @@ class Identifier(Estimator):
         data = self._dataset(u, y)
         data.require_variation()
         prior = Prior.read(self.prior, self.expected_terms)
-        grammar = self._grammar(data, prior)
+        grammar = choose_grammar(self.get_params(), self._parameters(), data, prior)
         data.require_window(grammar.alphabet.max_lag)  # before atoms are made for every lag
         data.require_degree(max(grammar.alphabet.max_degree, grammar.alphabet.fixed.max_degree))
         check_held_out(held_out, data, grammar.alphabet.max_lag)
@@ -281,7 +279,10 @@ class Identifier(Estimator):
             return Posterior(tuple(traces.values()), run, tuple(traces))
 
         if self.samples == AUTO:
-            staged = run_stages(engine, seed, self._run, gather, self.max_samples, self.time_limit)
+            searching = cast(PredictionEngine, engine)  # the arguments were checked for it
+            staged = run_stages(
+                searching, seed, self._run, gather, self.max_samples, self.time_limit
+            )
             posterior, sampling_s = staged
         else:
             n_samples = int(self.samples)
@@ -339,52 +340,6 @@ class Identifier(Estimator):
                 f" {', '.join(u.names.ordered[:-1])}"
             )
         return u
-
-    def _grammar(self, data: Dataset, prior: Prior) -> Grammar:
-        grammar = self.grammar
-        if grammar is None:
-            grammar = Grammar.narx(
-                inputs=data.names.inputs,
-                output=data.names.output,
-                functions=self._functions(data),
-                constant=prior.constant_odds > 0.0,
-                max_lag=self.max_lag,
-                max_degree=self.max_degree,
-            )
-        elif not isinstance(grammar, Grammar):
-            raise AdjoinError(f"grammar must be an adjoin.Grammar, not {grammar!r}")
-        elif self.functions:
-            raise AdjoinError("the grammar has its own functions; set them there only")
-        else:
-            if self.knots != self._parameters()["knots"]:
-                raise AdjoinError("the grammar has its own hinges; set their knots there only")
-            for name, default in (("max_lag", 10), ("max_degree", 4)):
-                given, own = getattr(self, name), getattr(grammar, name)
-                if given not in (default, own):
-                    raise AdjoinError(
-                        f"{name}={given!r}, but the grammar has {own}; set it there only"
-                    )
-        if self.initial is None or isinstance(self.initial, Structure):
-            return grammar if self.initial is None else grammar.with_initial(self.initial)
-        fixed = read_equation(self.initial, grammar.signals)
-        if any(part.value != 1.0 for parts in fixed.coefficients for part in parts):
-            warnings.warn(
-                f"the coefficients of fixed terms are learned; the numbers in '{self.initial}' are"
-                " not used",
-                stacklevel=3,
-            )
-        return grammar.with_initial(fixed.structure)
-
-    def _functions(self, data: Dataset) -> Functions:
-        """The functions of the default grammar, hinges with their knots."""
-        asked = functions_by_signal(self.functions, data.names.ordered[:-1])
-        if not any(HINGE in words for words in asked.values()):
-            if self.knots != self._parameters()["knots"]:
-                raise AdjoinError(f"knots={self.knots!r} are of hinges; add functions='hinge'")
-            return asked
-        # Knots are where the signals of the model bend: of deviations, if these are modelled.
-        offset = Scaling.from_dataset(data, bool(self.center), scale=False).offset
-        return place_hinges(asked, data, offset, self.knots)
 
     def _engine(
         self, engine: type[Engine], problem: Problem, prior: Prior, **changed: Any

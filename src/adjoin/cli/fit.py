@@ -109,7 +109,20 @@ def fit(
     max_lag: Annotated[int, typer.Option(min=1, help="Largest lag.")] = 10,
     max_degree: Annotated[int, typer.Option(min=1, help="Most factors in a term.")] = 4,
     expected_terms: Annotated[float, typer.Option(help="Terms expected a priori, λ_t.")] = 5.0,
-    samples: Annotated[int, typer.Option(min=1, help="Samples per chain.")] = 30_000,
+    samples: Annotated[
+        str | None,
+        typer.Option(
+            help="Samples per chain, or auto: until the chains agree."
+            r"  \[default: auto; of abc 30000]",
+        ),
+    ] = None,
+    max_samples: Annotated[
+        int, typer.Option(min=1, help="Of auto, the most that a chain draws in all stages.")
+    ] = 200_000,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(help="Of auto, begin no stage that would end after so many seconds."),
+    ] = None,
     chains: Annotated[int, typer.Option(min=1, help="Number of chains.")] = 4,
     seed: Annotated[int | None, typer.Option(min=0, help="Makes the run reproducible.")] = None,
     prior: Annotated[str, typer.Option(help="default, or paper (raw units).")] = "default",
@@ -202,7 +215,9 @@ def fit(
         max_lag=max_lag,
         max_degree=max_degree,
         expected_terms=expected_terms,
-        samples=samples,
+        samples=_samples(samples, objective),
+        max_samples=max_samples,
+        time_limit=time_limit,
         burn_in=burn_in,
         thin=thin,
         chains=chains,
@@ -249,6 +264,17 @@ def _write(
     for path in filter(None, written.values()):
         say(f"wrote {path}")
     return assessment, {name: str(path) for name, path in written.items() if path is not None}
+
+
+def _samples(text: str | None, objective: str) -> int | str:
+    if text is None:
+        return 30_000 if objective == "abc" else "auto"
+    if text == "auto":
+        return text
+    try:
+        return int(text.replace("_", "").replace(",", ""))
+    except ValueError:
+        raise AdjoinError(f"--samples is a whole number or auto, not '{text}'") from None
 
 
 def _power(text: str) -> float | str:

@@ -12,20 +12,25 @@ from typing import NamedTuple
 from adjoin.inference.search import Search
 
 AUTO = "auto"
-MOST_SAMPLES = 200_000
+MOST_SAMPLES = 150_000
 """Of a chain in all stages together, where nobody says otherwise."""
 
-_QUICK = Search(candidates=256, moves=5, interval=50, screenings=1)
+_QUICK = Search(candidates=256, moves=5, interval=100, screenings=1)
 _INFORMED = Search(candidates=512, moves=10, interval=10)
-_LENGTHS = (20_000, 20_000)
-_FIRST_RUNGS, _MOST_RUNGS = 12, 24
+_TEMPERED = Search(candidates=1024, moves=20, interval=20, rungs=24)
+_LENGTHS = (20_000, 20_000, 40_000)
 
 
 class Stage(NamedTuple):
-    """How the chains of one stage search, and how many samples each draws."""
+    """How the chains of one stage search, and how many samples each draws.
+
+    ``is_joint``: its chains begin with the best structures that all chains of the stages before
+    have found, so that each can weigh them against each other.
+    """
 
     search: Search
     samples: int
+    is_joint: bool = False
 
 
 def plan_stages(max_samples: int) -> Iterator[Stage]:
@@ -47,7 +52,8 @@ def plan_stages(max_samples: int) -> Iterator[Stage]:
 def _unbounded() -> Iterator[Stage]:
     yield Stage(_QUICK, _LENGTHS[0])
     yield Stage(_INFORMED, _LENGTHS[1])
-    n_rungs, samples = _FIRST_RUNGS, _LENGTHS[1]
+    samples = _LENGTHS[2]
+    yield Stage(_TEMPERED, samples)
     while True:
-        yield Stage(Search(candidates=512, moves=20, interval=20, rungs=n_rungs), samples)
-        n_rungs, samples = _MOST_RUNGS, 4 * samples
+        yield Stage(_TEMPERED, samples, is_joint=True)
+        samples *= 2

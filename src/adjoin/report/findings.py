@@ -24,6 +24,7 @@ from adjoin.report.ladder_words import distance_unit, ladder_line, span
 from adjoin.results.assessment import Assessment
 from adjoin.results.collection import Collection
 from adjoin.results.scoring import Scores
+from adjoin.results.staged import in_words
 from adjoin.text import percent, rounded
 from adjoin.version import __version__
 
@@ -298,12 +299,16 @@ def _shaded(name: str, level: str, summary: str) -> str:
 def _say_effort(assessment: Assessment[Any]) -> list[str]:
     timing, n_rows = assessment.posterior.timing, assessment.posterior.n_rows
     n_samples = sum(chain["n_samples"] for chain in assessment.diagnostics["chains"])
-    centring = centring_in_words(assessment.posterior)
+    centring, stages = (
+        centring_in_words(assessment.posterior),
+        in_words(assessment.all_chains.settings),
+    )
     return [
         f"[bold]data[/bold]       {n_rows:,} samples fitted; the others seed the lags",
         *([f"           {centring}"] if centring else []),
         f"[bold]time[/bold]       {timing['sampling_s']:.2f} s for {n_samples:,} samples"
         f" ({timing['total_s']:.2f} s in all)",
+        *([f"           {stages}"] if stages else []),
     ]
 
 

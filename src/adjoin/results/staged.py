@@ -12,11 +12,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from adjoin.inference.best import best_structure
 from adjoin.inference.engine import Engine
+from adjoin.inference.engines.prediction import PredictionEngine
 from adjoin.inference.runner import Sampled
+from adjoin.inference.settings import RunSettings
 from adjoin.inference.stages import plan_stages
 from adjoin.results.agreement import agreement
 from adjoin.results.collection import Collection
+from adjoin.text import counted
 
 AGREEMENT, MAX_SAMPLES, TIME_LIMIT, INTERRUPT = (
     "agreement",
@@ -25,13 +29,15 @@ AGREEMENT, MAX_SAMPLES, TIME_LIMIT, INTERRUPT = (
     "interrupt",
 )
 """What ends a run."""
+NEAR = 3.0
+"""Nats: log posteriors this close are equal."""
 _STAGE_KEY = 2**32 - 2  # of seeds that no other chain has
 
 Gathered = TypeVar("Gathered", bound=Collection)
 
 
 def run_stages(
-    engine: Engine,
+    engine: PredictionEngine,
     seed: np.random.SeedSequence,
     run: Callable[[Engine, int, np.random.SeedSequence, str], Sampled],
     gather: Callable[[Engine, Sampled, int], Gathered],
@@ -42,8 +48,8 @@ def run_stages(
 
     Parameters
     ----------
-    engine : Engine
-        One that searches; each stage has its own way to.
+    engine : PredictionEngine
+        Of the run; each stage has its own way to search.
     seed : SeedSequence
         Every stage has seeds of its own from it.
     run, gather : callable
@@ -55,6 +61,7 @@ def run_stages(
     """
     seconds, rate, ended_by = 0.0, 0.0, MAX_SAMPLES
     notes: list[dict[str, Any]] = []
+    starts: dict[tuple[int, ...], None] = {}
     posterior: Gathered | None = None
     for number, stage in enumerate(plan_stages(max_samples)):
         size = stage.samples * stage.search.rungs
@@ -62,7 +69,8 @@ def run_stages(
         if posterior is not None and is_late:
             ended_by = TIME_LIMIT
             break
-        staged = replace(engine, search=stage.search, samples=stage.samples)  # type: ignore[type-var]
+        given = tuple(starts) if stage.is_joint else ()
+        staged = replace(engine, search=stage.search, samples=stage.samples, starts=given)
         staged.warm_up()
         own_seed = np.random.SeedSequence(seed.entropy, spawn_key=(_STAGE_KEY, number))
         sampled = run(staged, stage.samples, own_seed, f"stage {number + 1}, chain")
@@ -73,7 +81,17 @@ def run_stages(
         if sampled.is_complete or posterior is None:
             posterior = gather(staged, sampled, stage.samples)
             found = agreement(posterior)
-            notes.append({"samples": stage.samples, **stage.search.plain, **found.plain})
+            best = [best_structure(staged, trace) for trace in posterior.traces]
+            starts |= dict.fromkeys(keys for _, keys in best)
+            notes.append(
+                {
+                    "samples": stage.samples,
+                    "is_joint": stage.is_joint,
+                    **stage.search.plain,
+                    **found.plain,
+                    "log_posterior": [value for value, _ in best],
+                }
+            )
             if found.is_reached and sampled.is_complete:
                 ended_by = AGREEMENT
         if ended_by in (AGREEMENT, INTERRUPT):
@@ -82,3 +100,45 @@ def run_stages(
     changed = {"is_auto": True, "stages": tuple(notes), "ended_by": ended_by}
     is_complete = ended_by != INTERRUPT
     return posterior.with_settings(**changed, is_complete=is_complete), seconds
+
+
+_ENDS = {
+    AGREEMENT: "the chains of the last agree",
+    MAX_SAMPLES: "the next would exceed max_samples, and the chains do not agree yet",
+    TIME_LIMIT: "the next would probably exceed the time limit, and the chains do not agree yet;"
+    " without a limit, or on another machine, there may be more",
+    INTERRUPT: "it was interrupted",
+}
+
+
+def found_alone(settings: RunSettings) -> tuple[int, int] | None:
+    """How many chains of the last stage that began anywhere found what the last stage found.
+
+    Also how many chains it had. The best structure of a chain is as good if its log posterior is at
+    most `NEAR` nats below. None where no stage began with what others had found.
+    """
+    if not settings.stages or not settings.stages[-1]["is_joint"]:
+        return None
+    best = max(settings.stages[-1]["log_posterior"])
+    alone = [stage for stage in settings.stages if not stage["is_joint"]][-1]["log_posterior"]
+    return sum(value >= best - NEAR for value in alone), len(alone)
+
+
+def in_words(settings: RunSettings) -> str:
+    """How a run in stages went and why it ended; nothing of one that was not."""
+    if not settings.is_auto:
+        return ""
+    last, end = settings.stages[-1], _ENDS[settings.ended_by]
+    search = f"{last['candidates']} candidates"
+    if last["rungs"] > 1:
+        search += f" and {last['rungs']} powers of the likelihood"
+    words = (
+        f"{counted(len(settings.stages), 'stage')}, the last with {last['samples']:,} samples a"
+        f" chain, {search}; {end}"
+    )
+    if (found := found_alone(settings)) is not None:
+        words += (
+            f"; it began with what the chains before had found, and {found[0]} of {found[1]} of"
+            " these had come to the best of it on their own"
+        )
+    return words

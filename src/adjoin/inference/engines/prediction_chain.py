@@ -36,6 +36,7 @@ from adjoin.inference.pool import (
     terms_of,
 )
 from adjoin.inference.prior import draw_prior_terms
+from adjoin.inference.rows import conditional_mode
 from adjoin.inference.tempering import first_powers, place_rungs
 from adjoin.inference.traces import ChainTrace, SearchTrace, TraceLog, make_buffer
 from adjoin.kernels.hashing import rehash
@@ -85,6 +86,10 @@ class PredictionChain:
             is_used = first not in fixed and problem.rows.is_finite(first)
             write_terms(as_rung(state, c), setup.encoding, (*fixed, first) if is_used else fixed)
             state.theta[c, : len(regression.pinned_theta)] = regression.pinned_theta
+        if setup.starts:
+            order = rng.permutation(len(setup.starts))
+            for c in range((n_rungs + 1) // 2):
+                _begin_at(setup, as_rung(state, c), setup.starts[order[c % len(order)]])
         power = first_powers(setup.power, n_rungs, search.hottest)
         return cls(setup, make_ladder(state, power, search.interval), rng)
 
@@ -349,6 +354,18 @@ class PredictionChain:
             n_trips=ladder.n_trips.copy(),
         )
         return trace._replace(search=search)
+
+
+def _begin_at(setup: PredictionSetup, state: Chain, keys: tuple[int, ...]) -> None:
+    """Put a structure into a state, with the noise that least squares leaves."""
+    structure = setup.encoding.structure(keys)
+    fixed = setup.problem.alphabet.fixed.terms
+    others = [term for term in structure if term not in fixed]
+    write_terms(state, setup.encoding, (*fixed, *others))
+    columns, output = setup.problem.rows.design(structure), setup.problem.rows.fitted
+    theta = conditional_mode(columns, output, 1.0, float("inf"), 1.0)
+    left = output - columns @ theta
+    state.noise[0] = max(float(left @ left) / len(output), setup.rules.target.noise_scale)
 
 
 def make_ladder(state: Chain, power: Float1D, interval: int) -> PowerLadder:

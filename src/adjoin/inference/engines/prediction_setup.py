@@ -41,6 +41,9 @@ class PredictionSetup:
         Informed moves and tempering.
     burn_in : float
         The share of the samples during which pool and rungs may change.
+    starts : tuple of tuple of int
+        Structures, as keys of their terms, that the colder half of the rungs begins with, in an
+        order of the chain's own. Default: none, and every rung begins with a term from the prior.
 
     Attributes
     ----------
@@ -59,6 +62,7 @@ class PredictionSetup:
     table_bytes: int = 128 * 2**20
     search: Search = field(default_factory=Search)
     burn_in: float = 0.5
+    starts: tuple[tuple[int, ...], ...] = ()
     rules: Rules = field(init=False)
     shared: dict[str, Any] = field(init=False, default_factory=dict)
 
