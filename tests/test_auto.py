@@ -13,7 +13,7 @@ from adjoin.errors import AdjoinError
 from adjoin.inference.search import Search
 from adjoin.inference.stages import MOST_SAMPLES, Stage, plan_stages
 from adjoin.results import staged
-from adjoin.results.agreement import Agreement, agreement
+from adjoin.results.stopping import Agreement, agreement
 
 SEARCH = {"candidates": 40, "moves": 4, "interval": 10, "rungs": 3}
 

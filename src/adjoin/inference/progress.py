@@ -27,7 +27,7 @@ def compiling(kernel: Callable[..., Any], progress: bool | Observer | None) -> I
         return
     from adjoin.console import make_console
 
-    with make_console(stderr=True).status("compiling the sampler, once, about a minute …"):
+    with make_console(stderr=True).status("compiling the sampler, once, a minute or two …"):
         yield
 
 

@@ -18,8 +18,8 @@ from adjoin.inference.engines.prediction import PredictionEngine
 from adjoin.inference.runner import Sampled
 from adjoin.inference.settings import RunSettings
 from adjoin.inference.stages import plan_stages
-from adjoin.results.agreement import agreement
 from adjoin.results.collection import Collection
+from adjoin.results.stopping import agreement
 from adjoin.text import counted
 
 AGREEMENT, MAX_SAMPLES, TIME_LIMIT, INTERRUPT = (
