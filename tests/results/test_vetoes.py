@@ -92,7 +92,7 @@ def test_an_output_that_its_own_past_predicts_is_no_noise() -> None:
         y[k] += 0.9 * y[k - 1]
     (found,) = vetoes(empty(Dataset.from_arrays(u, y)))
     assert found.level == "poor"
-    assert "of which its own past predicts 77 %" in found.reason
+    assert "of which its own past predicts 81 %" in found.reason
     assert "(most at lag 1)" in found.reason
 
 
