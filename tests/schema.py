@@ -51,7 +51,7 @@ def require_findings(facts: dict[str, Any], parts: Collection[str]) -> None:
     if facts["white_box"] is not None:
         assert set(facts["white_box"]) == {"equation", "noise_sd", "scores"}
         require_scores(facts["white_box"]["scores"], parts, is_lone=True)
-    assert set(facts["verdict"]) == {"level", "summary", "reasons", "next"}
+    assert set(facts["verdict"]) == {"level", "summary", "reasons", "next", "settled"}
     for verdict in (facts["verdict"], facts["diagnostics"]["verdict"]):
         assert verdict["level"] in ("good", "caution", "poor")
         assert verdict["summary"]

@@ -38,7 +38,7 @@ def test_bars_are_masses_and_the_rest_is_summed() -> None:
     assert [bar.get_width() for bar in ax.patches] == [0.5, 0.25, 0.25]
     marks = line_of(ax, "each chain alone")[:, 0]
     assert marks.tolist() == [0.75, 0.25, 0.25, 0.25, 0.0, 0.5]
-    assert texts_of(ax) == ["1.  u(k)", "0.500", "2.  y(k-1)", "0.250", "2 more", "0.250"]
+    assert texts_of(ax) == ["1.  u(k)", "0.25 to 0.75", "2.  y(k-1)", "0.250", "2 more", "0.250"]
 
 
 def test_long_structures_are_told_by_their_difference() -> None:

@@ -46,6 +46,7 @@ def test_the_free_run_speaks_first() -> None:
         "summary": verdict.summary,
         "reasons": list(verdict.reasons),
         "next": list(verdict.next),
+        "settled": [],
     }
     assert judged("good", "good").reasons == ("of the run", "of the chains")
 
@@ -58,6 +59,9 @@ def test_chains_that_agree_on_a_bad_model_are_no_good_verdict() -> None:
     found = assess(made([[POOR] * 40] * 4, held_out=HELD_OUT), draws=20)
     assert found.diagnostics["chains_agree_on_mode"]
     assert found.verdict.level == "poor"
-    assert found.verdict.summary.startswith("the free run cannot be trusted: it misses more than")
+    assert found.verdict.summary.startswith(
+        "what is left still follows u; the free run cannot be trusted: it misses more than"
+    )
+    assert found.diagnostics["verdict"]["level"] == "poor"
     good = assess(made([[TRUE] * 40] * 4, held_out=HELD_OUT), draws=200)
     assert good.verdict.summary.startswith("the free run holds on the validation data; ")

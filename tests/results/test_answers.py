@@ -59,7 +59,7 @@ def test_a_term_is_certain_only_if_every_chain_has_it() -> None:
     answer = found.unique
     assert (answer.level, answer.short) == ("poor", "Cannot be said: the chains did not converge")
     assert answer.reasons == (
-        "100.0 % of the draws of chain 0 have its structure",
+        "0 % to 100 % of the draws, chain by chain, have its structure",
         "1 term certain (in at least 99 % of the draws of every chain), 1 open",
     )
 

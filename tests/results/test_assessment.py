@@ -172,7 +172,7 @@ def test_everything_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
     # Each part by the drawn models, the selected equation and that of all chains; and the other
     # chain on the validation data.
     assert count["free_response"] == 6 * draws + 3 + 3 + 1
-    assert count["predicted_response"] == 3
+    assert count["predicted_response"] == 4  # and all chains' equation on what was fitted
     assert count["matrix"] == 0  # what passed the gate once is not checked again
     assert count["apply"] == 1
     count.clear()

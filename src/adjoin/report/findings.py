@@ -50,7 +50,7 @@ def describe(assessment: Assessment[Any]) -> dict[str, Any]:
     facts = {
         "equation": model.equation,
         "offsets": dict(model.offsets),
-        "structures": _describe_structures(posterior),
+        "structures": _describe_structures(assessment),
         "n_structures": len(posterior.structures),
         "n_rows": posterior.n_rows,
         "terms": posterior.terms.to_dict("records"),
@@ -69,6 +69,8 @@ def describe(assessment: Assessment[Any]) -> dict[str, Any]:
             "left_in_residuals": assessment.exhausted.plain,
         },
         "verdict": assessment.verdict.plain,
+        "alternatives": [group.plain for group in assessment.all_chains.alternatives],
+        "agreement_of_free_runs": assessment.agreement.plain if assessment.agreement else None,
         "diagnostics": diagnostics,
         "timing": dict(posterior.timing),
         "settings": dict(posterior.settings),
@@ -78,7 +80,8 @@ def describe(assessment: Assessment[Any]) -> dict[str, Any]:
     return described
 
 
-def _describe_structures(posterior: Collection) -> list[dict[str, Any]]:
+def _describe_structures(assessment: Assessment[Any]) -> list[dict[str, Any]]:
+    posterior = assessment.posterior
     masses = posterior.structures["mass"].head(_MOST_STRUCTURES)
     models = [posterior.model(rank) for rank in range(len(masses))]
     return [
@@ -86,8 +89,10 @@ def _describe_structures(posterior: Collection) -> list[dict[str, Any]]:
             "structure": [term_text(term) for term in model.structure],
             "equation": model.equation,
             "mass": float(mass),
+            "mass_by_chain": list(assessment.masses(rank)),
+            "is_settled": assessment.is_mass_settled(rank),
         }
-        for model, mass in zip(models, masses, strict=True)
+        for rank, (model, mass) in enumerate(zip(models, masses, strict=True))
     ]
 
 
@@ -120,7 +125,7 @@ def print_findings(
     if model.digits.remark:
         console.print(f"  [dim]{escape(model.digits.remark)}[/dim]")
     console.print()
-    _print_structures(console, posterior)
+    _print_structures(console, assessment)
     _print_terms(console, posterior)
     console.print(f"[bold]noise[/bold]      {_say_noise(posterior)}")
     for part in assessment.parts:
@@ -142,25 +147,26 @@ def print_findings(
         console.print(line)
 
 
-def _print_structures(console: Console, posterior: Collection) -> None:
+def _print_structures(console: Console, assessment: Assessment[Any]) -> None:
+    posterior = assessment.posterior
     masses = posterior.structures["mass"].head(_MOST_STRUCTURES)
     shown = [
-        (float(mass), [term_text(term) for term in posterior.structure(rank)])
+        (float(mass), assessment.mass_text(rank), [term_text(t) for t in posterior.structure(rank)])
         for rank, mass in enumerate(masses)
         if rank == 0 or mass >= _SMALLEST_MASS
     ]
+    is_agreed = all(assessment.is_mass_settled(rank) for rank in range(len(shown)))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("mass", justify="right", no_wrap=True)
+    table.add_column("mass" if is_agreed else "mass by chain", justify="right", no_wrap=True)
     table.add_column("terms", justify="right", no_wrap=True)
     table.add_column("structure", overflow="fold")
-    _, best = shown[0]
-    for mass, terms in shown:
-        text = structure_difference(terms, best)
-        table.add_row(f"{mass:.3f}", str(len(terms)), escape(text))
+    best = shown[0][2]
+    for _, text, terms in shown:
+        table.add_row(text, str(len(terms)), escape(structure_difference(terms, best)))
     n_more = len(posterior.structures) - len(shown)
     if n_more > 0:
-        rest = 1.0 - math.fsum(mass for mass, _ in shown)
-        table.add_row(f"{max(rest, 0.0):.3f}", "", f"[dim]{n_more} more[/dim]")
+        rest = max(1.0 - math.fsum(mass for mass, *_ in shown), 0.0)
+        table.add_row(f"{rest:.3f}" if is_agreed else "", "", f"[dim]{n_more} more[/dim]")
     console.print(table, soft_wrap=False)
 
 
@@ -283,8 +289,11 @@ def _say_chains(assessment: Assessment[Any]) -> list[str]:
     verdict, power = diagnostics["verdict"], diagnostics["likelihood_power"]
     acceptance = ", ".join(f"{chain['acceptance']:.1%}" for chain in diagnostics["chains"])
     lines = [_shaded("chains", verdict["level"], verdict["summary"])]
-    lines += [f"           · {escape(reason)}" for reason in verdict["reasons"]]
+    lines += [f"           · {escape(reason)}" for reason in assessment.verdict.on_chains]
     lines.append(f"           · structure moves accepted {acceptance}")
+    for i, sentence in enumerate(assessment.verdict.settled):
+        head = "[bold]settled[/bold]    " if i == 0 else "           "
+        lines.append(f"{head}· {escape(sentence)}")
     settings = assessment.posterior.settings
     if settings.is_power_estimated or power != 1.0:
         why = settings.power_note or "autocorrelated samples count less"

@@ -144,7 +144,11 @@ def _structures(found: Assessment[Posterior]) -> list[dict[str, Any]]:
     for rank, row in enumerate(frame.to_dict("records")):
         terms = [term_text(term) for term in posterior.structure(rank)]
         rows.append(
-            {**{str(k): v for k, v in row.items()}, "text": structure_difference(terms, best)}
+            {
+                **{str(k): v for k, v in row.items()},
+                "mass_text": found.mass_text(rank),
+                "text": structure_difference(terms, best),
+            }
         )
     return rows
 
@@ -261,9 +265,12 @@ def _drawn(found: Assessment[Posterior]) -> dict[str, Any]:
 def _pictures(found: Assessment[Posterior]) -> Iterator[tuple[str, Any]]:
     """Every picture by name, as markup; lists where there are several of a kind."""
     posterior, all_chains = found.posterior, found.all_chains
+    labels = [found.mass_text(rank) for rank in range(min(10, len(posterior.structures)))]
     yield (
         "structures",
-        draw_both("structures", "Masses of structures", _of(plot_structures, posterior)),
+        draw_both(
+            "structures", "Masses of structures", _of(plot_structures, posterior, masses=labels)
+        ),
     )
     yield "inclusion", draw_both("inclusion", "Inclusion of terms", _of(plot_inclusion, posterior))
     yield "lags", draw_both("lags", "Which lags are used", _of(plot_lags, posterior))
@@ -320,8 +327,8 @@ def _traces(all_chains: Posterior) -> Iterator[Markup]:
         yield draw_both(name, f"{what} by sample", _of(picture))
 
 
-def _of(plot: Callable[..., Axes], *arguments: Any) -> Picture:
-    return lambda width: plot(*arguments, width=width)
+def _of(plot: Callable[..., Axes], *arguments: Any, **options: Any) -> Picture:
+    return lambda width: plot(*arguments, width=width, **options)
 
 
 def _responses(part: Part) -> Iterator[dict[str, Any]]:

@@ -6,7 +6,7 @@ returns the Axes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ from adjoin.report.colours import BLUE, FAINT, INK, MUTED, ORANGE, PAPER
 from adjoin.report.labels import add_legend, label_axes, list_rows, room, say, shorten, write
 from adjoin.report.style import FONT, SMALL, WIDE, count_by_whole_numbers, dress, new_axes, width_of
 from adjoin.report.trees import figure_derived
+from adjoin.results.masses import is_settled, mass_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +38,11 @@ _PRIOR_DRAWS = 5000  # a bar of 0.2 is then known to 0.006
 
 
 def plot_structures(
-    posterior: Posterior, most: int = 10, ax: Axes | None = None, width: float = WIDE
+    posterior: Posterior,
+    most: int = 10,
+    ax: Axes | None = None,
+    width: float = WIDE,
+    masses: Sequence[str] = (),
 ) -> Axes:
     """Masses of the most frequent structures: a bar for all chains, a mark for each alone.
 
@@ -51,6 +56,9 @@ def plot_structures(
     ax : Axes, optional
     width : float
         Of the new figure in inches, where no `ax` is given.
+    masses : sequence of str
+        What is written beside the rows, where more is known than these draws say. Default: the
+        mass, or its range where the chains do not agree on it.
     """
     require_count("most", most)
     frame = posterior.structures
@@ -79,6 +87,10 @@ def plot_structures(
     for i, label in enumerate(labels):
         write(ax, 0.0, i - 0.16, label, color=INK, fontsize=FONT, va="center")
         text = probability_text(mass[i, 0], 3)
+        if i < n_shown and not is_settled(mass[i, 1:]):
+            text = mass_text(mass[i, 0], mass[i, 1:])
+        if i < len(masses) and " to " in masses[i]:
+            text = masses[i]
         beside = ax.get_yaxis_transform()
         write(ax, 1.0, i - 0.16, text, transform=beside, ha="right", va="center", fontsize=FONT)
     ax.set_xlim(0.0, min(1.08 * highest, 1.01))

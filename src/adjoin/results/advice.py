@@ -27,7 +27,8 @@ _OF_CHAINS = {
 class Verdict:
     """A level (`good`, `caution` or `poor`), a sentence, the reasons for it, and what to do.
 
-    Reasons are about the model first, then about the chains.
+    Reasons are about the model first, then about the chains; `settled` is what can be relied on
+    though the structure may be open.
     """
 
     level: str
@@ -35,6 +36,7 @@ class Verdict:
     on_model: tuple[str, ...]
     on_chains: tuple[str, ...]
     next: tuple[str, ...]
+    settled: tuple[str, ...] = ()
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -49,6 +51,7 @@ class Verdict:
             "summary": self.summary,
             "reasons": list(self.reasons),
             "next": list(self.next),
+            "settled": list(self.settled),
         }
 
 
@@ -58,6 +61,7 @@ def make_verdict(
     chains: Mapping[str, Any],
     n_chains: int,
     objections: Sequence[Objection] = (),
+    on_runs: Sequence[str] = (),
 ) -> Verdict:
     """Put together what the free run, the residuals and the chains say.
 
@@ -71,17 +75,22 @@ def make_verdict(
         How many there are.
     objections : sequence of Objection
         What speaks against it whatever the free run says, the worst first.
+    on_runs : sequence of str
+        Whether chains whose structures differ predict alike.
     """
     of_run = CAUTION if trusted.level == GOOD != chains["level"] else trusted.level
     level = worst([of_run, *(objection.level for objection in objections)])
-    on_chains = "there is one chain only" if n_chains == 1 else _OF_CHAINS[chains["level"]]
+    agreement = chains.get("agreement", chains["level"])
+    on_chains = "there is one chain only" if n_chains == 1 else _OF_CHAINS[agreement]
     left = exhausted.reasons[:1] if exhausted.level != GOOD else ()
     steps = [*(o.advice for o in objections), *trusted.advice, *exhausted.advice, *chains["advice"]]
-    first = [objection.short for objection in objections if objection.level == POOR]
+    first = [o.short for o in objections if o.level == POOR or o.is_said_first]
+    on_model = (*(objection.reason for objection in objections), *trusted.reasons, *left)
     return Verdict(
         level,
         "; ".join([*first, trusted.sentence, on_chains]),
-        (*(objection.reason for objection in objections), *trusted.reasons, *left),
-        tuple(chains["reasons"]),
+        on_model,
+        tuple(reason for reason in chains["reasons"] if reason not in on_model),
         tuple(dict.fromkeys(steps)),
+        (*chains.get("settled", ()), *on_runs),
     )

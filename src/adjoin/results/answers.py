@@ -16,14 +16,15 @@ import numpy as np
 from adjoin.data.dataset import Dataset
 from adjoin.inference.objective import Objective, Residual
 from adjoin.levels import CAUTION, GOOD, POOR, worst
-from adjoin.results.collection import Collection
+from adjoin.results.collection import CERTAIN, Collection
+from adjoin.results.masses import is_settled, mass_percent
 from adjoin.results.power import ENOUGH_SAMPLES, Dependence, on_intervals
 from adjoin.results.residual_tests import SLIGHT, ResidualTest
 from adjoin.results.scoring import Part
 from adjoin.text import counted, percent
 
 _SURE, _LIKELY = 0.9, 0.5  # masses
-_CERTAIN, _OPEN = 0.99, 0.05  # inclusions
+_OPEN = 0.05  # inclusion
 _LOW, _HIGH = 0.90, 0.99  # coverage of a 95 % band between which it means what it says
 _HALF_MISSED, _PART_MISSED = 50.0, 10.0  # percent of the variance
 _WORSE = 4.0  # times the error: a part on which the run fails though it does well elsewhere
@@ -93,21 +94,35 @@ class Observation(NamedTuple):
         return f"the free run {verb}: {self.cause}" if self.cause else f"the free run {verb}{where}"
 
 
-def answer_unique(posterior: Collection, all_chains: Collection, chains_level: str) -> Answer:
-    """Whether this equation is the only one; `chains_level` is whether the chains agree."""
-    masses = posterior.structures["mass"]
-    mass, n_others = float(masses.iloc[0]), len(masses) - 1
+def answer_unique(
+    posterior: Collection, all_chains: Collection, agreement: str, against: str = ""
+) -> Answer:
+    """Whether this equation is the only one.
+
+    `agreement` is the level at which the chains agree; `against` is why it is no answer at all.
+    """
+    structures = posterior.structures["mass"]
+    mass, n_others = float(structures.iloc[0]), len(structures) - 1
+    masses = all_chains.masses(posterior)
+    is_agreed = is_settled(masses, agreement)
     n_certain, n_open = _count_terms(posterior, all_chains)
     rest = f"; {counted(n_others, 'other')} {'has' if n_others == 1 else 'have'} the rest"
     is_selected = posterior is not all_chains
     whose = f"draws of chain {posterior.chain_numbers[0]}" if is_selected else "draws"
+    if not is_agreed:
+        whose, rest = "draws, chain by chain,", ""
     reasons = (
-        f"{percent(mass)} of the {whose} have its structure{rest if n_others else ''}",
-        f"{counted(n_certain, 'term')} certain (in at least {percent(_CERTAIN, 0)} of the draws"
+        f"{mass_percent(mass, masses, agreement)} of the {whose} have its structure"
+        f"{rest if n_others else ''}",
+        f"{counted(n_certain, 'term')} certain (in at least {percent(CERTAIN, 0)} of the draws"
         f"{' of every chain' if all_chains.n_chains > 1 else ''}), {n_open} open",
     )
-    if chains_level == POOR:
+    if agreement == POOR:
         return Answer(POOR, "Cannot be said: the chains did not converge", reasons)
+    if against:
+        return Answer(POOR, f"Cannot be said: {against}", reasons)
+    if not is_agreed:
+        return Answer(CAUTION, "Not settled: the chains differ in how often they have it", reasons)
     if mass >= _SURE:
         return Answer(GOOD, "As good as unique", reasons)
     if mass >= _LIKELY:
@@ -120,7 +135,7 @@ def _count_terms(posterior: Collection, all_chains: Collection) -> tuple[int, in
     shares = zip(posterior.term_keys, posterior.inclusion, strict=True)
     kept = {key for key, share in shares if share >= _OPEN}
     by_chain = zip(all_chains.term_keys, all_chains.inclusion_by_chain, strict=True)
-    n_certain = sum(key in kept and bool((shares >= _CERTAIN).all()) for key, shares in by_chain)
+    n_certain = sum(key in kept and bool((shares >= CERTAIN).all()) for key, shares in by_chain)
     return n_certain, len(kept) - n_certain
 
 

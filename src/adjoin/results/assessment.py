@@ -16,15 +16,19 @@ import numpy as np
 
 from adjoin.data.dataset import Dataset
 from adjoin.errors import AdjoinError
+from adjoin.levels import POOR
 from adjoin.model import Model
 from adjoin.results.advice import Verdict, make_verdict
+from adjoin.results.agreement import Agreement, find_agreement
 from adjoin.results.answers import Answer, answer_exhausted, answer_trusted, answer_unique
 from adjoin.results.collection import Collection
 from adjoin.results.diagnose import diagnose
+from adjoin.results.masses import is_settled, mass_percent, mass_text
 from adjoin.results.objections import Objection, objections
 from adjoin.results.power import dependence
 from adjoin.results.residual_tests import ResidualTest
 from adjoin.results.scoring import TEST, TRAIN, VALIDATION, Part, affordable_draws
+from adjoin.results.vetoes import vetoes
 
 Assessed = TypeVar("Assessed", bound=Collection)
 """What is assessed: what chains left, or a `Posterior` as a user holds it."""
@@ -73,6 +77,24 @@ class Assessment(Generic[Assessed]):
         """What the chains did, whether they agree, and a verdict on them alone."""
         return diagnose(self.all_chains)
 
+    def masses(self, rank: int = 0) -> tuple[float, ...]:
+        """What each chain gives the structure that has that place among those reported."""
+        return self.all_chains.masses(self.posterior, rank)
+
+    def is_mass_settled(self, rank: int = 0) -> bool:
+        """Whether the chains agree on the mass of that structure."""
+        return is_settled(self.masses(rank), self.diagnostics["verdict"]["agreement"])
+
+    def mass_text(self, rank: int = 0) -> str:
+        """Its mass as a table shows it: a number, or the range over the chains."""
+        mass = float(self.posterior.structures["mass"].iloc[rank])
+        return mass_text(mass, self.masses(rank), self.diagnostics["verdict"]["agreement"])
+
+    def mass_percent(self, rank: int = 0) -> str:
+        """The same in percent."""
+        mass = float(self.posterior.structures["mass"].iloc[rank])
+        return mass_percent(mass, self.masses(rank), self.diagnostics["verdict"]["agreement"])
+
     @cached_property
     def residual_tests(self) -> tuple[ResidualTest, ...]:
         """Of the reported equation on the fitted data."""
@@ -81,8 +103,9 @@ class Assessment(Generic[Assessed]):
     @cached_property
     def unique(self) -> Answer:
         """Whether this equation is the only one."""
-        level = self.diagnostics["verdict"]["level"]
-        return answer_unique(self.posterior, self.all_chains, level)
+        level = self.diagnostics["verdict"]["agreement"]
+        against = next((veto.short for veto in self._vetoes if veto.level == POOR), "")
+        return answer_unique(self.posterior, self.all_chains, level, against)
 
     @cached_property
     def trusted(self) -> Answer:
@@ -103,14 +126,37 @@ class Assessment(Generic[Assessed]):
 
     @cached_property
     def objections(self) -> tuple[Objection, ...]:
-        """What speaks against the run whatever its free run says."""
-        return objections(self.posterior)
+        """What speaks against the run whatever its free run says, the worst first.
+
+        That its free run explains nothing is left to `trusted`, which says more of it.
+        """
+        found = [*objections(self.posterior), *self._vetoes]
+        return tuple(sorted(found, key=lambda objection: objection.level != POOR))
+
+    @cached_property
+    def _vetoes(self) -> tuple[Objection, ...]:
+        return vetoes(self.posterior, asks_free_run=False)
 
     @cached_property
     def verdict(self) -> Verdict:
         """On the run as a whole: what forbids it, then the free run, then the chains."""
         chains, n_chains = self.diagnostics["verdict"], self.all_chains.n_chains
-        return make_verdict(self.trusted, self.exhausted, chains, n_chains, self.objections)
+        on_runs = self._on_runs
+        return make_verdict(
+            self.trusted, self.exhausted, chains, n_chains, self.objections, on_runs
+        )
+
+    @cached_property
+    def agreement(self) -> Agreement | None:
+        """How far the free runs of the chains' equations are apart; None where that is unknown."""
+        return find_agreement(self.all_chains)
+
+    @property
+    def _on_runs(self) -> tuple[str, ...]:
+        """Whether chains whose structures differ predict alike."""
+        if self.diagnostics["chains_agree_on_mode"] or self.agreement is None:
+            return ()
+        return (self.agreement.words(self.trusted.level != POOR),)
 
 
 def assess(

@@ -19,9 +19,11 @@ from adjoin.data.dataset import Dataset
 from adjoin.data.gate import as_inputs, as_series
 from adjoin.errors import AdjoinError
 from adjoin.grammar import Structure
+from adjoin.grammar.equation import term_text
 from adjoin.inference.engine import Visits
 from adjoin.inference.objective import Residual
 from adjoin.model import Model
+from adjoin.results.alternatives import Alternatives, find_alternatives
 from adjoin.results.prediction import (
     BANDS,
     Prediction,
@@ -36,6 +38,8 @@ from adjoin.results.prediction import (
 from adjoin.results.residual_tests import MAX_LAG, ResidualTest, residual_tests
 from adjoin.results.sample import Sample
 
+CERTAIN = 0.99
+"""Inclusion in every chain: such a term is settled."""
 _TIE = 1.001  # errors this close are equal
 
 
@@ -285,6 +289,26 @@ class Collection(Sample):
         return self._best_chain(
             {n: run_error(held_out.outputs, run, self.max_lag) for n, run in runs.items()}
         )
+
+    @cached_property
+    def alternatives(self) -> tuple[Alternatives, ...]:
+        """Groups of terms that stand in for each other; see `adjoin.results.alternatives`."""
+        return find_alternatives(self)
+
+    @property
+    def shared_terms(self) -> tuple[str, ...]:
+        """The terms that are in at least 99 % of the draws of every chain."""
+        shares = zip(self.term_keys, self.inclusion_by_chain.min(axis=1), strict=True)
+        keys = [key for key, share in shares if share >= CERTAIN]
+        return tuple(term_text(self.encoding.term(key)) for key in keys)
+
+    def masses(self, of: Collection, rank: int = 0) -> tuple[float, ...]:
+        """What each chain here gives the structure that has that place in `of`; 0 if nothing."""
+        try:
+            number = self.number_of(of.structure(rank))
+        except AdjoinError:  # drawn in another run
+            return (0.0,) * self.n_chains
+        return tuple(map(float, self.mass_by_chain(number)))
 
     def with_held_out(self, data: Dataset) -> Self:
         """The same posterior with data that were kept back: a report selects a chain by them."""

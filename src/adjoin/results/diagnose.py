@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,10 @@ from adjoin.grammar.equation import term_text
 from adjoin.inference.moves import Moves
 from adjoin.levels import CAUTION, GOOD, POOR, Finding, worst
 from adjoin.results.collection import Collection
+from adjoin.results.objections import Objection
 from adjoin.results.power import REMEDY
+from adjoin.results.settled import settled
+from adjoin.results.vetoes import vetoes
 
 _LIMIT, _FAR = 1.01, 1.1  # R-hat: Vehtari et al. (2021) ask for 1.01; beyond 1.1 chains differ
 _ENOUGH = 100  # effective samples per chain, of the same source
@@ -66,6 +69,8 @@ def diagnose(posterior: Collection) -> dict[str, Any]:
         "singular_noise_draws": int(trouble[1]),
         "proposals_beyond_largest_structure": int(trouble[2]),
         "functions_without_effect": list(posterior.run.problem.alike),
+        "shared_terms": list(posterior.shared_terms),
+        "alternatives": [group.plain for group in posterior.alternatives],
     }
     numbered = dict(zip(posterior.chain_numbers, posterior.traces, strict=True))
     facts |= posterior.run.engine.diagnostics(numbered)
@@ -149,27 +154,43 @@ def _statistics(values: Float2D) -> dict[str, float | None]:
 
 
 def _verdict(posterior: Collection, facts: dict[str, Any]) -> dict[str, Any]:
-    """A level, a sentence, the reasons for it, and what to do about them."""
+    """A level, a sentence, the reasons for it, and what to do about them.
+
+    `agreement` is the level of the chains alone; `level` is worse where they agree on an equation
+    that explains nothing, or leaves an input over. `settled` says what all chains have in common.
+    """
     findings = [_on_structure(posterior, facts), *_on_mixing(posterior, facts)]
     findings += _on_trouble(posterior, facts)
     findings += posterior.run.engine.findings(facts)
-    level = worst(level for level, _, _ in findings)
-    summary = {
-        GOOD: "the chains agree; masses and intervals can be relied on",
-        CAUTION: "usable with care",
-        POOR: "the chains have not converged; masses and intervals are not to be relied on",
-    }[level]
-    if posterior.n_chains == 1:
-        summary = "one chain cannot be compared with another"
-        summary += ", and has not converged" if level == POOR else ""
+    agreement = worst(level for level, _, _ in findings)
+    against = vetoes(posterior)
+    findings += [(veto.level, veto.reason, veto.advice) for veto in against]
     advice = list(dict.fromkeys(advice for _, _, advice in findings if advice))
     return {
-        "level": level,
-        "summary": summary,
+        "level": worst(level for level, _, _ in findings),
+        "agreement": agreement,
+        "summary": _summary(agreement, posterior.n_chains, against),
         "reasons": [reason for _, reason, _ in findings],
+        "settled": settled(posterior),
         # What another piece of advice says already, and says more of, is left out.
         "advice": [a for a in advice if not any(b.startswith(a) for b in advice if b != a)],
     }
+
+
+def _summary(agreement: str, n_chains: int, against: Sequence[Objection]) -> str:
+    """What the chains did, in a sentence, and what forbids to call it good."""
+    sentence = {
+        GOOD: "the chains agree; masses and intervals can be relied on",
+        CAUTION: "usable with care",
+        POOR: "the chains have not converged; masses and intervals are not to be relied on",
+    }[agreement]
+    if n_chains == 1:
+        sentence = "one chain cannot be compared with another"
+        sentence += ", and has not converged" if agreement == POOR else ""
+    if not against:
+        return sentence
+    start = "the chains agree" if n_chains > 1 and agreement == GOOD else sentence
+    return f"{start}{'; ' if against[0].is_said_first else ', but '}{against[0].short}"
 
 
 _MORE = "draw more samples"

@@ -31,17 +31,22 @@ PER_TERM = 5
 """Fitted samples that each term and each lag ask for."""
 _SAME = 1e-12  # of a value, or of 1 for a correlation
 _DRAWS = 100  # of a structure, below which draws that are alike may be chance
-_SILENT = 1e-7  # of the output's standard deviation
+SILENT = 1e-7
+"""Of the output's standard deviation: noise below is nearer to rounding than to any sensor."""
 
 
 @dataclass(frozen=True)
 class Objection:
-    """A level, what is wrong in a few words, why, and what to do."""
+    """A level, what is wrong in a few words, why, and what to do.
+
+    One that is *poor* is said first in the verdict, and so is any other with ``is_said_first``.
+    """
 
     level: str
     short: str
     reason: str
     advice: str
+    is_said_first: bool = False
 
 
 def objections(posterior: Collection) -> tuple[Objection, ...]:
@@ -130,7 +135,7 @@ def _on_silence(posterior: Collection) -> Iterator[Objection]:
         return
     noise = float(posterior.draws.noise_sd.mean())
     size = float(np.std(np.concatenate(posterior.data.outputs)))
-    if noise < _SILENT * size:
+    if noise < SILENT * size:
         yield Objection(
             CAUTION,
             "the noise is below what can be told",

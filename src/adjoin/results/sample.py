@@ -29,6 +29,7 @@ from adjoin.inference.settings import RunSettings
 from adjoin.inference.traces import ChainTrace
 from adjoin.model import Model
 from adjoin.results.draws import Draws, log_density
+from adjoin.results.masses import is_settled, mass_text
 from adjoin.results.run import Run
 
 if TYPE_CHECKING:
@@ -166,10 +167,13 @@ class Sample:
         return len(self.draws)
 
     def __repr__(self) -> str:
+        best = self.structures.iloc[0]
+        mass = mass_text(best["mass"], self.mass_by_chain(self.number_of(0)))
+        whose = "" if is_settled(self.mass_by_chain(self.number_of(0))) else " by chain"
         return (
             f"{type(self).__name__}({len(self)} draws of {self.n_chains} chains,"
-            f" {len(self.structures)} structures; best with mass"
-            f" {self.structures['mass'].iloc[0]:.3f}: {self.structures['structure'].iloc[0]})"
+            f" {len(self.structures)} structures; best with mass {mass}{whose}:"
+            f" {best['structure']})"
         )
 
     @cached_property
@@ -307,6 +311,14 @@ class Sample:
     def _number_of(self) -> dict[tuple[int, ...], int]:
         """The number of each structure by its keys."""
         return {keys: number for number, keys in enumerate(self._catalogue[0])}
+
+    def drawn_keys(self, most: int) -> list[tuple[int, ...]]:
+        """The keys of the terms of so many structures, in the order of `structures`."""
+        return [self._catalogue[0][number] for number in self._ranking[:most]]
+
+    def mass_by_chain(self, number: int) -> Float1D:
+        """(n_chains,) the share of each chain's draws with the structure of that number."""
+        return np.asarray(self._count[number] / self._count.sum(axis=0))
 
     def _summary(self, chosen: Int1D) -> pd.DataFrame:
         """One row per term that occurs among the chosen draws."""
