@@ -12,7 +12,7 @@ import adjoin
 from adjoin.errors import AdjoinError
 from adjoin.inference.search import Search
 from adjoin.inference.stages import MOST_SAMPLES, Stage, plan_stages
-from adjoin.results import staged
+from adjoin.results import stage_words, staged
 from adjoin.results.stopping import Agreement, agreement
 
 SEARCH = {"candidates": 40, "moves": 4, "interval": 10, "rungs": 3}
@@ -79,9 +79,9 @@ def test_the_last_stage_begins_with_what_was_found(short_stages: None, tmp_path:
     settings = posterior.settings
     assert [stage["is_joint"] for stage in settings.stages] == [False, False, True]
     assert settings.ended_by == "max_samples"
-    found, n_chains = staged.found_alone(settings)
+    found, n_chains = stage_words.found_alone(settings)
     assert 0 <= found <= n_chains == 2
-    assert f"{found} of 2 of these" in staged.in_words(settings)
+    assert f"{found} of 2 of these" in stage_words.in_words(settings)
     assert len(posterior.diagnostics["search"]) == 2
     path = tmp_path / "run.nc"
     posterior.save(path)
@@ -97,7 +97,7 @@ def test_a_time_limit_is_named(short_stages: None) -> None:
     identifier = _identifier(samples="auto", max_lag=5, max_degree=2, thin=1, time_limit=1e-6)
     settings = identifier.fit(u, y).posterior_.settings
     assert (settings.ended_by, len(settings.stages)) == ("time_limit", 1)
-    assert "time limit" in staged.in_words(settings)
+    assert "time limit" in stage_words.in_words(settings)
 
 
 def test_stages_stay_within_the_bound() -> None:

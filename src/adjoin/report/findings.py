@@ -24,7 +24,7 @@ from adjoin.report.ladder_words import distance_unit, ladder_line, span
 from adjoin.results.assessment import Assessment
 from adjoin.results.collection import Collection
 from adjoin.results.scoring import Scores
-from adjoin.results.staged import in_words
+from adjoin.results.stage_words import in_words
 from adjoin.text import percent, rounded
 from adjoin.version import __version__
 

@@ -23,6 +23,7 @@ from adjoin.results.collection import Collection
 from adjoin.results.objections import Objection
 from adjoin.results.power import REMEDY
 from adjoin.results.settled import settled
+from adjoin.results.stage_words import on_stages
 from adjoin.results.vetoes import vetoes
 
 _LIMIT, _FAR = 1.01, 1.1  # R-hat: Vehtari et al. (2021) ask for 1.01; beyond 1.1 chains differ
@@ -162,6 +163,7 @@ def _verdict(posterior: Collection, facts: dict[str, Any]) -> dict[str, Any]:
     findings = [_on_structure(posterior, facts), *_on_mixing(posterior, facts)]
     findings += _on_trouble(posterior, facts)
     findings += posterior.run.engine.findings(facts)
+    findings += on_stages(posterior.settings)
     agreement = worst(level for level, _, _ in findings)
     against = vetoes(posterior)
     findings += [(veto.level, veto.reason, veto.advice) for veto in against]

@@ -38,6 +38,7 @@ _MOST_OF = 0.5  # of the residual: what predicts so much is no small thing left 
 _MUCH = 10.0  # percent of the output's variance
 
 _MORE = "draw more samples"
+_AUTO = "let samples='auto' look at all lags"
 _FAR_LAGS = "give far lags their share: Prior(lag_uniform=0.5)"
 _OTHER_TERMS = "a larger max_degree, another input or a function may help"
 
@@ -155,5 +156,6 @@ def _remedy(posterior: Collection, left: Leftover) -> str:
         )
     term = (Atom(left.signal, left.lag),) * left.power
     if term not in posterior.map_model.structure.terms:
-        return f"{_MORE}, or {_FAR_LAGS}" if left.lag > 1 else _MORE
+        more = _MORE if posterior.settings.is_auto else _AUTO
+        return f"{more}, or {_FAR_LAGS}" if left.lag > 1 else more
     return f"{_MORE}; {_OTHER_TERMS}"
