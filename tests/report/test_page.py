@@ -103,6 +103,9 @@ def test_the_page_says_what_was_found() -> None:
     assert assessed.verdict.summary[1:] in text
     for step in assessed.verdict.next:
         assert step in text
+    assert "all chains, weighted, by these very data" in text
+    for number, weight in posterior.stacked.weights_.items():
+        assert f"chain {number} {100 * weight:.1f} %" in text
     assert "one every 0.01 s" in text
     assert "adjoin.load('run.nc')" in text
 

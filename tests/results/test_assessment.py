@@ -16,6 +16,7 @@ from adjoin.data.scaling import Scaling
 from adjoin.results import assessment, scoring
 from adjoin.results.assessment import Assessment, assess, stretches
 from adjoin.results.collection import Collection
+from adjoin.results.stacking import DRAWS
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +60,8 @@ def test_validation_selects_the_chain_that_is_reported(selected: Assessment) -> 
         ("all chains", "MAP"),
         ("all chains", "FWD mean"),
         ("all chains", "FWD median"),
+        ("all chains, weighted", "FWD mean"),
+        ("all chains, weighted", "FWD median"),
     ]
 
 
@@ -168,10 +171,11 @@ def test_everything_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
     # Modes: of both chains, which validation compares, and of all draws.
     assert count["_mode_of"] == 3
     assert count["diagnose"] == 1
-    assert count["simulate_records"] == 6  # three parts, one chain and all
+    # Three parts, by one chain, all and all by weight; and both chains to weigh them.
+    assert count["simulate_records"] == 9 + 2
     # Each part by the drawn models, the selected equation and that of all chains; and the other
     # chain on the validation data.
-    assert count["free_response"] == 6 * draws + 3 + 3 + 1
+    assert count["free_response"] == 9 * draws + 2 * DRAWS + 3 + 3 + 1
     assert count["predicted_response"] == 4  # and all chains' equation on what was fitted
     assert count["matrix"] == 0  # what passed the gate once is not checked again
     assert count["apply"] == 1

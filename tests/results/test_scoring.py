@@ -41,7 +41,7 @@ def test_scores_are_of_free_runs_without_their_seeds(selected: Assessment) -> No
             for series in (run, forward.mean, forward.median):
                 pair = data.y[2:], series[2:]
                 expected.append((rmse(*pair), nmse(*pair), fit_index(*pair)))
-        found = [tuple(row.errors) for row in part.comparison]
+        found = [tuple(row.errors) for row in part.comparison if "weighted" not in row.chains]
         assert found == [pytest.approx(row, rel=1e-12) for row in expected]
         assert part.scores.free_run == part.comparison[0].errors
         ahead = data.y[2:], selected.posterior.map_model.predict(data.u, data.y)[2:]

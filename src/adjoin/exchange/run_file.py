@@ -11,7 +11,8 @@
 
 Traces are in model units, data in the user's. Receives a `Collection`; gives back the arguments
 that make an equal one, to the last bit. Schema 1 had no ladders and 2 no `runaway` among the
-settings; both are read as well.
+settings; both are read as well. Schema 4 has the weights of a stacked run's chains, and is written
+for such runs only, so that all others can be read by earlier versions.
 """
 
 from __future__ import annotations
@@ -45,11 +46,12 @@ from adjoin.results.collection import Collection
 from adjoin.results.run import Run
 from adjoin.version import __version__
 
-SCHEMA = 3
-_OLDEST = 1
+SCHEMA = 4
+_OLDEST, _UNWEIGHTED = 1, 3
 
 _KEY_BITS = 63  # a term has at most so many factors, or its key would not fit
 _LONGEST = 1e12  # seconds
+_SUM = 1e-9  # as far as weights may be from 1 in all
 
 
 class SavedRun(NamedTuple):
@@ -58,6 +60,7 @@ class SavedRun(NamedTuple):
     traces: tuple[ChainTrace, ...]
     run: Run
     chain_numbers: tuple[int, ...]
+    weights: Mapping[int, float] | None = None
 
 
 def write_run(saved: Collection | SavedRun, path: str | os.PathLike[str]) -> None:
@@ -70,10 +73,13 @@ def write_run(saved: Collection | SavedRun, path: str | os.PathLike[str]) -> Non
     """
     import h5netcdf
 
-    buffer = BytesIO()
+    buffer, schema = BytesIO(), _UNWEIGHTED if saved.weights is None else SCHEMA
     try:
         with h5netcdf.File(buffer, "w") as file:
             file.attrs.update(_root_attributes(saved.run, saved.chain_numbers))
+            if saved.weights is not None:
+                weight = [float(saved.weights[number]) for number in saved.chain_numbers]
+                file.attrs.update({"schema_version": schema, "weights": np.array(weight)})
             _write_scaling(file.create_group("scaling"), saved.run.scaling)
             for name, data in (("data", saved.run.data), ("held_out", saved.run.held_out)):
                 if data is not None:
@@ -84,7 +90,7 @@ def write_run(saved: Collection | SavedRun, path: str | os.PathLike[str]) -> Non
         _read_content(buffer.getvalue())
     except AdjoinError as error:
         raise AdjoinError(f"cannot save the run: {error}") from None
-    write_whole(path, seal(buffer.getvalue(), SCHEMA))
+    write_whole(path, seal(buffer.getvalue(), schema))
 
 
 def read_run(path: str | os.PathLike[str]) -> SavedRun:
@@ -119,7 +125,7 @@ def _root_attributes(run: Run, chain_numbers: tuple[int, ...]) -> dict[str, Any]
     return {
         "title": "Posterior over equations of a dynamical system",
         "format": FORMAT,
-        "schema_version": SCHEMA,
+        "schema_version": _UNWEIGHTED,
         "adjoin_version": __version__,
         "grammar": _text("the grammar", run.grammar.to_text()),
         "atoms": _atoms(run.encoding),
@@ -167,7 +173,17 @@ def _read_root(root: StoredGroup) -> SavedRun:
         _read_timing(root),
         _read_dataset(root.child("held_out"), signals) if has_held_out else None,
     )
-    return SavedRun(traces, run, tuple(chains))
+    return SavedRun(traces, run, tuple(chains), _read_weights(root, chains))
+
+
+def _read_weights(root: StoredGroup, chains: list[int]) -> dict[int, float] | None:
+    """How much each chain counts; None where they were not weighted."""
+    if "weights" not in root.group.attrs:
+        return None
+    weight = root.attribute("weights", FLOAT, (len(chains),))
+    if not ((weight >= 0.0).all() and abs(weight.sum() - 1.0) < _SUM):
+        raise root.fault("weights", "must be one number from 0 to 1 for each chain, 1 in all")
+    return dict(zip(chains, weight.tolist(), strict=True))
 
 
 def _read_settings(root: StoredGroup) -> RunSettings:

@@ -37,6 +37,7 @@ from adjoin.results.prediction import (
 )
 from adjoin.results.residual_tests import MAX_LAG, ResidualTest, residual_tests
 from adjoin.results.sample import Sample
+from adjoin.results.stacking import stack_members
 
 CERTAIN = 0.99
 """Inclusion in every chain: such a term is settled."""
@@ -142,9 +143,16 @@ class Collection(Sample):
         return residual_tests(self.residuals(), outputs, inputs, max_lag)
 
     def draw_models(self, n: int = 100, seed: int | None = 0) -> list[Model]:
-        """Models drawn at random from the posterior: structure, coefficients and noise together."""
+        """Models drawn at random from the posterior: structure, coefficients and noise together.
+
+        Of a stacked one (`stack_chains`) each is from a chain drawn by its weight.
+        """
         require_count("n", n)
-        chosen = make_generator(seed).integers(len(self), size=int(n))
+        rng = make_generator(seed)
+        if self.draw_weight is None:
+            chosen = rng.integers(len(self), size=int(n))
+        else:
+            chosen = rng.choice(len(self), size=int(n), p=self.draw_weight)
         return list(self._models(chosen))
 
     def _models(self, chosen: Sequence[int] | Int1D) -> Iterator[Model]:
@@ -247,7 +255,9 @@ class Collection(Sample):
             raise AdjoinError(f"there is no chain {number}; there are {list(self.chain_numbers)}")
         if number not in self._chains:
             trace = self.traces[self.chain_numbers.index(number)]
-            self._chains[number] = replace(self, traces=(trace,), chain_numbers=(number,))
+            self._chains[number] = replace(
+                self, traces=(trace,), chain_numbers=(number,), weights=None
+            )
         return self._chains[number]
 
     @cached_property
@@ -309,6 +319,39 @@ class Collection(Sample):
         except AdjoinError:  # drawn in another run
             return (0.0,) * self.n_chains
         return tuple(map(float, self.mass_by_chain(number)))
+
+    def stack_chains(self, u: Any, y: Any = None) -> Self:
+        """The same draws with chains weighted such that together they predict (u, y) best.
+
+        Where chains found different equations, none of which is best everywhere, taking one of
+        them (`select_chain`) wastes the others, and all of them alike (this posterior) lets the
+        poor ones in. `weights_` has the weights; `adjoin.results.stacking` says how they are found,
+        by free runs of 100 draws of each chain. Models, predictions, `structures`, `terms`,
+        `inclusion`, `coefficients` and `noise` are by weight, and a saved run keeps it. `draws`,
+        diagnostics, pictures of densities and what goes to ArviZ show the chains as they are. Use
+        validation data, never the test set.
+        """
+        inputs, outputs, _ = measured_pair(self.data.names, u, y)
+        return self._stacked_by(inputs, outputs)
+
+    def _stacked_by(self, inputs: Sequence[Float2D], outputs: Sequence[Float1D]) -> Self:
+        if self.n_chains == 1:
+            return replace(self, weights={self.chain_numbers[0]: 1.0})
+        chains = [self.chain(number) for number in self.chain_numbers]
+        weight = stack_members(chains, inputs, outputs, self.max_lag).weight.tolist()
+        return replace(self, weights=dict(zip(self.chain_numbers, weight, strict=True)))
+
+    @cached_property
+    def stacked(self) -> Self:
+        """The chains weighted by the held-out data; this posterior where there are none.
+
+        Nor are chains weighted again that have their weights.
+        """
+        held_out = self.held_out
+        if held_out is None or self.n_chains == 1 or self.weights is not None:
+            return self
+        self.require_signals(held_out, "validation")
+        return self._stacked_by(held_out.inputs, held_out.outputs)
 
     def with_held_out(self, data: Dataset) -> Self:
         """The same posterior with data that were kept back: a report selects a chain by them."""

@@ -9,6 +9,8 @@ import numpy as np
 from adjoin.arrays import Float1D, Int1D, Int2D
 from adjoin.inference.prior import Prior
 
+_ENDS = (0.025, 0.975)
+
 
 @dataclass(frozen=True)
 class Draws:
@@ -55,6 +57,20 @@ class Draws:
         of_chain = [np.flatnonzero(self.chain == number) for number in np.unique(self.chain)]
         shortest = min(map(len, of_chain))
         return np.array([places[len(places) - shortest :] for places in of_chain])
+
+
+def averages(values: Float1D, weight: Float1D | None = None) -> tuple[float, float, float, float]:
+    """Mean, standard deviation, and the quantiles 0.025 and 0.975; by weight where there is one.
+
+    Weighted quantiles are values themselves, the first below which there is enough weight.
+    """
+    if weight is None:
+        low, high = np.quantile(values, _ENDS)
+        return float(values.mean()), float(values.std()), float(low), float(high)
+    mean = float(np.average(values, weights=weight))
+    sd = float(np.sqrt(np.average((values - mean) ** 2, weights=weight)))
+    low, high = np.quantile(values, _ENDS, weights=weight, method="inverted_cdf")
+    return mean, sd, float(low), float(high)
 
 
 def log_density(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from adjoin.arrays import Float1D, Float2D, Int1D
+from adjoin.checks import is_real
 from adjoin.data.dataset import Dataset
 from adjoin.data.scaling import Scaling
 from adjoin.errors import AdjoinError
@@ -28,14 +29,13 @@ from adjoin.inference.prior import Prior
 from adjoin.inference.settings import RunSettings
 from adjoin.inference.traces import ChainTrace
 from adjoin.model import Model
-from adjoin.results.draws import Draws, log_density
+from adjoin.results.draws import Draws, averages, log_density
 from adjoin.results.masses import is_settled, mass_text
 from adjoin.results.run import Run
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_LOW, _HIGH = 0.025, 0.975
 _TOLD = (
     3.0  # times what the prior alone would make of the noise: a ninth of the variance is then its
 )
@@ -53,15 +53,20 @@ class Sample:
         What they have in common.
     chain_numbers : tuple of int
         What the chains were called in the run they come from.
+    weights : mapping of int to float, optional
+        How much each chain counts, by its number. Default: as much as it has draws.
     """
 
     traces: tuple[ChainTrace, ...]
     run: Run
     chain_numbers: tuple[int, ...] = ()
+    weights: Mapping[int, float] | None = None
 
     def __post_init__(self) -> None:
         if not self.chain_numbers:
             object.__setattr__(self, "chain_numbers", tuple(range(len(self.traces))))
+        if self.weights is not None:
+            _require_weights(self.weights, self.chain_numbers)
         if not all(len(trace.structure) for trace in self.traces):
             raise AdjoinError("a chain has no recorded sample; draw more samples, or thin less")
 
@@ -69,6 +74,27 @@ class Sample:
     def n_chains(self) -> int:
         """How many chains it is made of."""
         return len(self.traces)
+
+    @property
+    def weights_(self) -> dict[int, float]:
+        """How much each chain counts, by its number; they sum to 1."""
+        if self.weights is not None:
+            return dict(self.weights)
+        share = self._count.sum(axis=0) / len(self)
+        return dict(zip(self.chain_numbers, share.tolist(), strict=True))
+
+    @cached_property
+    def draw_weight(self) -> Float1D | None:
+        """(n_draws,) how much each draw counts, 1 in all; None where all count the same."""
+        if self.weights is None:
+            return None
+        of_chain = self._chain_weight / self._count.sum(axis=0)
+        return np.asarray(of_chain[np.searchsorted(self.chain_numbers, self.draws.chain)])
+
+    @property
+    def _chain_weight(self) -> Float1D:
+        """(n_chains,) the same as `weights_`."""
+        return np.array([self.weights_[number] for number in self.chain_numbers])
 
     @property
     def objective(self) -> Objective:
@@ -154,7 +180,7 @@ class Sample:
         noted, run = copy(self), copy(self.run)
         object.__setattr__(run, "settings", settings)
         object.__setattr__(noted, "run", run)
-        for posteriors in ("whole", "selected", "_chains"):  # these would lack the note
+        for posteriors in ("whole", "selected", "stacked", "_chains"):  # these would lack the note
             noted.__dict__.pop(posteriors, None)
         return noted
 
@@ -245,9 +271,16 @@ class Sample:
         return count
 
     @cached_property
+    def _mass(self) -> Float1D:
+        r"""(n_structures,) the mass of each: :math:`\sum_c w_c m_c` of chains with masses m_c."""
+        if self.weights is None:
+            return np.asarray(self._count.sum(axis=1) / len(self))
+        return np.asarray(self._count / self._count.sum(axis=0) @ self._chain_weight)
+
+    @cached_property
     def _ranking(self) -> Int1D:
         """Numbers of the structures visited after burn-in, most frequent first."""
-        total = self._count.sum(axis=1)
+        total = self._mass
         order: Int1D = np.argsort(-total, kind="stable")
         return np.asarray(order[total[order] > 0])
 
@@ -261,7 +294,7 @@ class Sample:
         mass = pd.DataFrame(
             count / self._count.sum(axis=0), columns=[f"chain_{i}" for i in self.chain_numbers]
         )
-        mass.insert(0, "mass", count.sum(axis=1) / len(self))
+        mass.insert(0, "mass", self._mass[self._ranking])
         mass["n_terms"] = [len(catalogue[i]) for i in self._ranking]
         mass["structure"] = [str(self.encoding.structure(catalogue[i])) for i in self._ranking]
         return mass
@@ -303,7 +336,7 @@ class Sample:
         known = set(self.encoding.atoms)
         if all(atom in known for term in structure for atom in term):
             number = self._number_of.get(tuple(map(self.encoding.key, structure)))
-            if number is not None and self._count[number].any():
+            if number is not None and self._mass[number] > 0.0:
                 return number
         raise AdjoinError(f"no draw has the structure '{structure}'; see .structures")
 
@@ -325,17 +358,21 @@ class Sample:
         import pandas as pd
 
         draws, rows = self.draws, []
-        is_chosen = np.zeros(len(draws), dtype=bool)
+        is_chosen, counts = np.zeros(len(draws), dtype=bool), self.draw_weight
         is_chosen[chosen] = True
-        inside = np.repeat(is_chosen, np.diff(draws.offset))
-        term, theta = draws.term[inside], draws.theta[inside]
-        order = np.argsort(term, kind="stable")
-        present, start = np.unique(term[order], return_index=True)
+        if counts is not None:
+            is_chosen &= counts > 0.0
+        inside = np.flatnonzero(np.repeat(is_chosen, np.diff(draws.offset)))
+        inside = inside[np.argsort(draws.term[inside], kind="stable")]
+        present, start = np.unique(draws.term[inside], return_index=True)
         texts = [term_text(self.encoding.term(key)) for key in self._terms]
-        for number, values in zip(present, np.split(theta[order], start[1:]), strict=False):
-            low, high = np.quantile(values, [_LOW, _HIGH])
-            share = len(values) / max(len(chosen), 1)
-            rows.append((texts[number], share, values.mean(), values.std(), low, high))
+        owner = draws.owner
+        for number, entry in zip(present, np.split(inside, start[1:]), strict=False):
+            weight, share = None, len(entry) / max(len(chosen), 1)
+            if counts is not None:
+                weight = counts[owner[entry]]
+                share = weight.sum() / counts[chosen].sum()
+            rows.append((texts[number], share, *averages(draws.theta[entry], weight)))
         return pd.DataFrame(rows, columns=["term", "inclusion", "mean", "sd", "q025", "q975"])
 
     def includes(self, term: str | Term) -> np.ndarray:
@@ -361,6 +398,8 @@ class Sample:
     @property
     def inclusion(self) -> Float1D:
         """(n_terms,) the share of draws that have each term of `term_keys`."""
+        if self.weights is not None:
+            return np.asarray(self.inclusion_by_chain @ self._chain_weight)
         return np.asarray(self._term_count.sum(axis=1) / len(self))
 
     @property
@@ -386,9 +425,10 @@ class Sample:
 
     @property
     def expected_inclusion(self) -> Float1D:
-        """(n_terms,) the same of all chains, each by the number of its draws."""
-        n_draws = self._count.sum(axis=0)
-        return np.asarray(self.expected_inclusion_by_chain @ n_draws / n_draws.sum())
+        """(n_terms,) the same of all chains, by their weight."""
+        if all(trace.search is None for trace in self.traces):
+            return self.inclusion
+        return np.asarray(self.expected_inclusion_by_chain @ self._chain_weight)
 
     @cached_property
     def log_posterior(self) -> Float1D:
@@ -406,9 +446,8 @@ class Sample:
         """The standard deviation of the noise: `mean`, `sd`, `q025`, `q975`."""
         import pandas as pd
 
-        sd = self.draws.noise_sd
-        low, high = np.quantile(sd, [_LOW, _HIGH])
-        return pd.Series({"mean": sd.mean(), "sd": sd.std(), "q025": low, "q975": high})
+        found = averages(self.draws.noise_sd, self.draw_weight)
+        return pd.Series(dict(zip(("mean", "sd", "q025", "q975"), found, strict=True)))
 
     @cached_property
     def is_noise_told(self) -> bool:
@@ -431,3 +470,15 @@ class Sample:
                 raise AdjoinError("only a run with objective='abc' has distances")
             parts.append(trace.ladder.distance[self._first(trace) :])
         return np.concatenate(parts)
+
+
+def _require_weights(weights: Mapping[int, float], chain_numbers: Sequence[int]) -> None:
+    """Refuse weights that are not those of the chains, or do not sum to 1."""
+    is_good = sorted(weights) == sorted(chain_numbers) and all(
+        is_real(weight) and 0.0 <= weight <= 1.0 for weight in weights.values()
+    )
+    if not is_good or abs(sum(weights.values()) - 1.0) > 1e-9:
+        raise AdjoinError(
+            f"weights must be numbers from 0 to 1 of the chains {list(chain_numbers)} that sum to"
+            f" 1, not {dict(weights)!r:.100}"
+        )

@@ -198,6 +198,12 @@ class Part:
             return self.prediction
         return self._propagated(self.all_chains)
 
+    @cached_property
+    def stacked_prediction(self) -> Prediction | None:
+        """Free runs of models drawn from chains by weight; None where nothing weighted them."""
+        weighted = self.all_chains.stacked
+        return None if weighted is self.all_chains else self._propagated(weighted)
+
     def _propagated(self, collection: Collection) -> Prediction:
         seeds = [y[: self.n_seed] for y in self.data.outputs]
         return collection.simulate_records(self.data.inputs, seeds, self.draws, self.seed)
@@ -220,8 +226,13 @@ class Part:
 
     @cached_property
     def comparison(self) -> tuple[Comparison, ...]:
-        """Free-run errors of every predictor: what is reported, all chains, the white box."""
+        """Free-run errors of every predictor.
+
+        Of what is reported, of all chains, of all chains by weight, and of the white box.
+        """
         pooled = "all chains" if self.all_chains.n_chains > 1 else "the chain"
+        if self.all_chains.weights is not None:
+            pooled += ", weighted"
         is_pooled = self.posterior is self.all_chains
         whose = pooled if is_pooled else f"chain {self.posterior.chain_numbers[0]}, selected"
         rows = [
@@ -232,6 +243,9 @@ class Part:
             run = self.all_chains.free_run(self.data)
             rows.append(Comparison(pooled, "MAP", self._errors(run)))
             rows += self._forward(pooled, self.pooled_prediction)
+        if self.stacked_prediction is not None:
+            own = ", by these very data" if self.data is self.all_chains.held_out else ""
+            rows += self._forward(f"all chains, weighted{own}", self.stacked_prediction)
         if self.white_box is not None:
             rows.append(Comparison("fixed terms alone", "white box", self.white_box.free_run))
         return tuple(rows)
