@@ -321,7 +321,6 @@ def assert_equal(run: Moments, exact: Moments, n_recorded: int, least: int = 400
     Variances and coefficients where a batch has `least` draws of the structure.
     """
     frequency = run.mass.mean(axis=0)
-    print("TV", 0.5 * np.abs(frequency - exact.mass).sum())
     assert 0.5 * np.abs(frequency - exact.mass).sum() < 0.01
 
     # Structures one by one where batches hold enough of them for a t test; the others together.

@@ -33,7 +33,7 @@ SEARCHES = {
         Size(10, 6_000, 1, 500),
     ),
 }
-MANY = {"two inputs": 2}
+MANY = {"two inputs": 3}
 """Problems whose posterior is spread over many structures: so many times the batches."""
 
 
