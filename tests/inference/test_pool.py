@@ -180,3 +180,20 @@ def test_long_records_are_screened_by_a_part_that_is_spread_over_all(
     chain = engine.start(0)
     chain.advance(1)
     assert _late(engine) in chain.informed.pool.key
+
+
+@pytest.mark.xfail(
+    strict=True, reason="best_terms counts from the end where there are too many terms in use"
+)
+def test_a_pool_has_no_more_candidates_than_asked_for() -> None:
+    """Even where the rungs have more terms in use than that."""
+    _, every = _listed(GRAMMARS["no constant"], Prior())
+    assert len(best_terms(every, np.zeros(len(every.key)), every.key[:5], -2).key) == 0
+    search = Search(candidates=4, rungs=6, interval=5)
+    prior = Prior(expected_terms=12.0)
+    engine = prediction_engine(
+        _delayed(120), GRAMMARS["siso"].alphabet, prior, search=search, samples=200
+    )
+    chain = engine.start(0)
+    chain.advance(100)
+    assert len(chain.informed.pool.key) <= 4
