@@ -10,7 +10,8 @@ import numpy as np
 from tests.engines import prediction_engine
 
 import adjoin
-from adjoin.kernels import abc, functions, hashing, prior, simulate
+from adjoin.inference.search import Search
+from adjoin.kernels import abc, functions, hashing, prior, screening, simulate
 from adjoin.kernels import prediction as osa
 
 KERNELS = (
@@ -23,6 +24,10 @@ KERNELS = (
     hashing.rehash,
     prior.draw_terms,
     prior.term_priors,
+    screening.list_terms,
+    screening.fill_squares,
+    screening.screen_state,
+    screening.weigh_state,
 )
 
 
@@ -45,6 +50,7 @@ def _run_chains() -> None:
     for _ in range(3):
         chain.advance(50)
         chain._make_room()
+    _run_searches(adjoin.Dataset.from_arrays(u[:, 0], y), narx)
     more = adjoin.Identifier(**quick, initial="u1(k)", likelihood_power=0.5)
     more.fit([u, u[:50]], [y, y[:50]])
     annealed = quick | {"objective": "abc", "ladder": {"rungs": 3, "descent": 20}}
@@ -53,6 +59,13 @@ def _run_chains() -> None:
     adjoin.Identifier(**annealed, distance=adjoin.distances.Histogram()).fit(u, y)
     adjoin.Prior().draw(narx)
     adjoin.Prior().inclusion(adjoin.Structure.parse("u(k)").terms[0], narx.alphabet)
+
+
+def _run_searches(data: adjoin.Dataset, grammar: adjoin.Grammar) -> None:
+    """Informed moves over a whole alphabet and over a part of it, with rungs and without."""
+    for search in (Search(candidates=10), Search(candidates=10**3), Search(10, rungs=3)):
+        engine = prediction_engine(data, grammar.alphabet, search=search, samples=100)
+        engine.start(0).advance(100)
 
 
 if __name__ == "__main__":

@@ -25,9 +25,11 @@ from tests.naive.prediction import Columns, noise_scale
 from tests.naive.prior import Term, TermPrior
 
 from adjoin import Dataset, Grammar
+from adjoin.inference.engines.prediction_chain import PredictionChain
 from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
-from adjoin.inference.traces import TraceLog
+from adjoin.inference.search import Search
+from adjoin.inference.traces import ChainTrace, TraceLog
 
 pytestmark = [
     pytest.mark.slow,
@@ -38,9 +40,23 @@ pytestmark = [
 ]
 
 FALSE_ALARM = 1e-3
-N_CHAINS, N_BATCHES, BATCH = 4, 50, 40_000  # 8 million samples in all
-BURN_IN = 20_000
+N_CHAINS = 4
 UNEVEN = Moves(0.05, 0.21, 0.10, 0.14, 0.07, 0.09, 0.15, 0.06, 0.13)
+
+
+@dataclass(frozen=True)
+class Size:
+    """How long each chain is, in samples: by default 8 million of all chains."""
+
+    n_batches: int = 50
+    batch: int = 40_000
+    thin: int = 1
+    burn_in: int = 20_000
+
+    @property
+    def n_recorded(self) -> int:
+        """Draws of a batch."""
+        return self.batch // self.thin
 
 
 @dataclass(frozen=True)
@@ -54,11 +70,12 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Exact mass of every structure, and E[σ²; T], E[θ; T] there."""
+    """Exact mass of every structure, and E[σ²; T], E[θ; T] there; the inclusion of every term."""
 
     mass: np.ndarray
     noise: np.ndarray
     theta: np.ndarray
+    inclusion: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +133,8 @@ class Problem:
             shrunk = (share[:, :, None] * ratio[:, :, None] / inflated).sum(axis=(0, 1)) * pull
             mean_theta[i, list(subset)] = vector @ shrunk
         mass = np.exp(log_mass - logsumexp(log_mass))
-        return Moments(mass, mass * mean_noise, mass[:, None] * mean_theta)
+        is_in = np.array([[j in subset for j in range(k)] for subset in self.subsets])
+        return Moments(mass, mass * mean_noise, mass[:, None] * mean_theta, mass @ is_in)
 
     def _noise_nodes(self, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
         """σ² on a logarithmic grid, with log p(y|∅, σ²)^w p(σ²) dσ²/d(log σ²)."""
@@ -130,10 +148,24 @@ class Problem:
         weight -= 0.5 * self.power * (len(y) * np.log(noise) + y @ y / noise)
         return noise, weight
 
-    def batches(self) -> Moments:
-        """The same per batch of a run, stacked: mass, σ² and θ summed over each structure."""
+    def batches(
+        self,
+        size: Size = Size(),  # noqa: B008
+        search: Search = Search(),  # noqa: B008
+        moves: Moves | None = None,
+    ) -> Moments:
+        """The same per batch of a run, stacked: mass, σ² and θ summed over each structure.
+
+        The inclusion is that of informed moves, where there are any: given all other terms.
+        """
         engine = prediction_engine(
-            self.data, self.grammar.alphabet, self.prior, self.moves, self.power
+            self.data,
+            self.grammar.alphabet,
+            self.prior,
+            moves or self.moves,
+            self.power,
+            search=search,
+            thin=size.thin,
         )
         key = [engine.encoding.key(self.law.decode(t)) for t in self.terms]
         column = {k: j for j, k in enumerate(key)}
@@ -141,35 +173,49 @@ class Problem:
 
         def run(seed: int) -> list[tuple[np.ndarray, ...]]:
             chain, found = engine.start(seed), []
-            chain.advance(BURN_IN)
-            for _ in range(N_BATCHES):
+            chain.advance(size.burn_in)
+            for _ in range(size.n_batches):
                 chain.finish()
                 chain.log = TraceLog(engine.encoding)  # what was recorded before is counted
-                chain.advance(BATCH)
+                chain.informed.inclusion[:] = 0.0
+                chain.informed.n_averaged[:] = 0
+                chain.advance(size.batch)
                 trace = chain.finish()
                 assert not trace.trouble.any()
-                subsets = [[column[k] for k in keys] for keys in trace.structures]
-                number = np.array([place[frozenset(s)] for s in subsets])
-                row, n = number[trace.structure], len(self.subsets)
-                padded = np.full((len(subsets), len(self.terms)), -1)
-                for line, subset in zip(padded, subsets, strict=True):
-                    line[: len(subset)] = subset
-                entry = padded[trace.structure]
-                entry = entry[entry >= 0]
-                flat = np.repeat(row, np.diff(trace.offset)) * len(self.terms) + entry
-                theta = np.bincount(flat, trace.theta, n * len(self.terms))
-                found.append(
-                    (
-                        np.bincount(row, minlength=n) / BATCH,
-                        np.bincount(row, trace.noise, n) / BATCH,
-                        theta.reshape(n, -1) / BATCH,
-                    )
-                )
+                found.append((*self._counted(trace, column, place), averaged(chain)))
             return found
+
+        def averaged(chain: PredictionChain) -> np.ndarray:
+            informed, share = chain.informed, np.full(len(column), np.nan)
+            share[[column[k] for k in informed.pool.key.tolist()]] = informed.inclusion
+            return share / max(informed.n_averaged[0], 1)
 
         with ThreadPoolExecutor(2) as pool:
             rows = list(join.from_iterable(pool.map(run, range(N_CHAINS))))
         return Moments(*(np.array(part) for part in zip(*rows, strict=True)))
+
+    def _counted(
+        self,
+        trace: ChainTrace,
+        column: dict[int, int],
+        place: dict[frozenset[int], int],
+    ) -> tuple[np.ndarray, ...]:
+        """Share of every structure, and σ² and θ summed over it."""
+        subsets = [[column[k] for k in keys] for keys in trace.structures]
+        number = np.array([place[frozenset(s)] for s in subsets])
+        row, n, n_draws = number[trace.structure], len(self.subsets), len(trace.structure)
+        padded = np.full((len(subsets), len(self.terms)), -1)
+        for line, subset in zip(padded, subsets, strict=True):
+            line[: len(subset)] = subset
+        entry = padded[trace.structure]
+        entry = entry[entry >= 0]
+        flat = np.repeat(row, np.diff(trace.offset)) * len(self.terms) + entry
+        theta = np.bincount(flat, trace.theta, n * len(self.terms))
+        return (
+            np.bincount(row, minlength=n) / n_draws,
+            np.bincount(row, trace.noise, n) / n_draws,
+            theta.reshape(n, -1) / n_draws,
+        )
 
 
 def _series(seed: int, n: int, n_inputs: int, strength: float, level: float = 0.0) -> Dataset:
@@ -261,12 +307,41 @@ PROBLEMS = {
 UNCERTAIN = PROBLEMS.keys() - {"clear", "hyperpriors"}
 
 
-def _largest_t(batches: np.ndarray, expected: np.ndarray) -> tuple[float, float]:
+def largest_t(batches: np.ndarray, expected: np.ndarray) -> tuple[float, float]:
     """The largest |t| of column means, and the limit for so many columns."""
     error = batches.std(axis=0, ddof=1) / np.sqrt(len(batches))
     t = (batches.mean(axis=0) - expected) / error
     limit = stats.t.isf(FALSE_ALARM / 2 / t.size, len(batches) - 1)
     return float(np.abs(t).max()), float(limit)
+
+
+def assert_equal(run: Moments, exact: Moments, n_recorded: int, least: int = 400) -> None:
+    """Batches of so many draws against the exact posterior.
+
+    Variances and coefficients where a batch has `least` draws of the structure.
+    """
+    frequency = run.mass.mean(axis=0)
+    assert 0.5 * np.abs(frequency - exact.mass).sum() < 0.01
+
+    # Structures one by one where batches hold enough of them for a t test; the others together.
+    keep = exact.mass * n_recorded > 40
+    mass, expected = run.mass[:, keep], exact.mass[keep]
+    if not keep.all():
+        mass = np.column_stack([mass, run.mass[:, ~keep].sum(axis=1)])
+        expected = np.append(expected, exact.mass[~keep].sum())
+    largest, limit = largest_t(mass, expected)
+    assert largest < limit
+
+    # Σ over the draws in a structure of σ² - E[σ²|T] and of θ - E[θ|T] is 0 on average.
+    often = exact.mass * n_recorded > least
+    given = exact.noise[often] / exact.mass[often]
+    largest, limit = largest_t(run.noise[:, often] - run.mass[:, often] * given, 0.0)
+    assert largest < limit
+    rows, columns = np.nonzero(exact.theta * often[:, None])
+    given = exact.theta[rows, columns] / exact.mass[rows]
+    largest, limit = largest_t(run.theta[:, rows, columns] - run.mass[:, rows] * given, 0.0)
+    assert largest < limit
+    assert len(rows) > 10
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -280,26 +355,4 @@ def test_frequencies_equal_the_exact_posterior(name: str) -> None:
         np.testing.assert_allclose(exact.theta, finer.theta, rtol=1e-6, atol=1e-9)
     assert exact.mass.max() < (0.5 if name in UNCERTAIN else 0.95)
 
-    run = problem.batches()
-    frequency = run.mass.mean(axis=0)
-    assert 0.5 * np.abs(frequency - exact.mass).sum() < 0.01
-
-    # Structures one by one where batches hold enough of them for a t test; the others together.
-    keep = exact.mass * BATCH > 40
-    mass, expected = run.mass[:, keep], exact.mass[keep]
-    if not keep.all():
-        mass = np.column_stack([mass, run.mass[:, ~keep].sum(axis=1)])
-        expected = np.append(expected, exact.mass[~keep].sum())
-    largest, limit = _largest_t(mass, expected)
-    assert largest < limit
-
-    # Σ over the draws in a structure of σ² - E[σ²|T] and of θ - E[θ|T] is 0 on average.
-    often = exact.mass * BATCH > 400
-    given = exact.noise[often] / exact.mass[often]
-    largest, limit = _largest_t(run.noise[:, often] - run.mass[:, often] * given, 0.0)
-    assert largest < limit
-    rows, columns = np.nonzero(exact.theta * often[:, None])
-    given = exact.theta[rows, columns] / exact.mass[rows]
-    largest, limit = _largest_t(run.theta[:, rows, columns] - run.mass[:, rows] * given, 0.0)
-    assert largest < limit
-    assert len(rows) > 10
+    assert_equal(problem.batches(), exact, Size().n_recorded)

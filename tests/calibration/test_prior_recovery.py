@@ -22,6 +22,7 @@ from tests.naive.prior import Term, TermPrior
 from adjoin import Dataset, Grammar
 from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
+from adjoin.inference.search import Search
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="far too many samples for plain Python"
@@ -134,7 +135,9 @@ def _expected(law: TermPrior) -> tuple[np.ndarray, float, float]:
     return share, mean, square
 
 
-def _batches(case: str, batch_size: int) -> tuple[TermPrior, np.ndarray, np.ndarray]:
+def _batches(
+    case: str, batch_size: int, search: Search, thin: int
+) -> tuple[TermPrior, np.ndarray, np.ndarray]:
     """Per batch: frequency of each term, and mean and mean square of the number of terms."""
     grammar, prior, moves = CASES[case]
     alphabet = grammar.alphabet
@@ -142,14 +145,14 @@ def _batches(case: str, batch_size: int) -> tuple[TermPrior, np.ndarray, np.ndar
     data = Dataset.from_arrays(np.ones((20, len(inputs))), np.ones(20), names=(*inputs, "y"))
     # A noise shape whose draws do not overflow: the noise is beside the point here.
     prior = Prior(**{**prior.settings, "noise_shape": 1.0})
-    engine = prediction_engine(data, alphabet, prior, moves, power=0.0, thin=THIN)
+    engine = prediction_engine(data, alphabet, prior, moves, 0.0, thin=thin, search=search)
     law = TermPrior(alphabet, prior)
     place = {engine.encoding.key(law.decode(t)): i for i, t in enumerate(_editable(law))}
     fixed = {engine.encoding.key(law.decode(t)) for t in law.fixed}
 
     def run(seed: int) -> tuple[np.ndarray, np.ndarray]:
         chain = engine.start(seed)
-        chain.advance(THIN * batch_size * (N_BATCHES + 1))
+        chain.advance(thin * batch_size * (N_BATCHES + 1))
         trace = chain.finish()
         is_in = np.zeros((len(trace.structures), len(place)))
         for row, keys in zip(is_in, trace.structures, strict=True):
@@ -166,8 +169,8 @@ def _batches(case: str, batch_size: int) -> tuple[TermPrior, np.ndarray, np.ndar
     return law, np.concatenate([a for a, _ in done]), np.concatenate([b for _, b in done])
 
 
-def _check(case: str, batch_size: int) -> None:
-    law, inclusion, size = _batches(case, batch_size)
+def _check(case: str, batch_size: int, search: Search = Search(), thin: int = THIN) -> None:  # noqa: B008
+    law, inclusion, size = _batches(case, batch_size, search, thin)
     expected, mean, square = _expected(law)
     # Batches in which a term is hardly ever in are too skewed for a t test: such terms together.
     is_rare = expected * batch_size < 20
@@ -187,6 +190,31 @@ def _check(case: str, batch_size: int) -> None:
 @pytest.mark.parametrize("case", ["siso", "two inputs", "fixed terms", "spellings", "learned"])
 def test_prior_is_recovered_in_short(case: str) -> None:
     _check(case, batch_size=500)
+
+
+WHOLE = Search(candidates=1000, moves=4, interval=2)
+SEARCHES = {
+    "whole alphabet": WHOLE,
+    # Without a likelihood all rungs would be one: asking for more changes nothing.
+    "rungs": Search(candidates=1000, moves=4, interval=2, rungs=4),
+    "a part of it": Search(candidates=6, moves=4, interval=2),
+}
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+@pytest.mark.parametrize("case", ["siso", "fixed terms", "learned"])
+def test_prior_is_recovered_by_informed_moves_too(case: str, kind: str) -> None:
+    """Beside the nine moves, which reach what is not among the candidates."""
+    _check(case, batch_size=500, search=SEARCHES[kind], thin=4)
+
+
+@pytest.mark.parametrize("case", ["siso", "two inputs", "spellings", "learned, fixed terms"])
+def test_prior_is_recovered_by_informed_moves_alone(
+    case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grammar, prior, _ = CASES[case]
+    monkeypatch.setitem(CASES, case, (grammar, prior, Moves(1.0, *[0.0] * 8)))
+    _check(case, batch_size=500, search=WHOLE, thin=4)
 
 
 @pytest.mark.slow

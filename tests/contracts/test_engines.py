@@ -26,6 +26,7 @@ from adjoin.inference.ladder import Ladder
 from adjoin.inference.moves import Moves
 from adjoin.inference.problem import Problem
 from adjoin.inference.runner import run_chains
+from adjoin.inference.search import Search
 from adjoin.inference.traces import ChainTrace, from_arrays, join, to_arrays
 
 ROOT = Path(__file__).parents[2]
@@ -36,8 +37,17 @@ OWN: dict[str, dict[str, Any]] = {
     "abc": {"ladder": Ladder(rungs=3, descent=50, stages=3)},
     "toy": {"rule": "paper"},
 }
-N_SAMPLES = {"prediction": 3000, "abc": 400, "toy": 150}
+OWN["prediction, searching"] = OWN["prediction"] | {
+    "search": Search(candidates=20, moves=3, interval=7, rungs=3, hottest=0.1)
+}
+"""Fewer candidates than terms: what the pool is, burn-in decides, in which rungs move as well."""
+N_SAMPLES = {"prediction": 3000, "prediction, searching": 1500, "abc": 400, "toy": 150}
 NAMES = sorted(OWN)
+
+
+def engine_of(name: str) -> str:
+    """The engine's own name; what follows a comma is how it is set up here."""
+    return name.partition(",")[0]
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +65,7 @@ def make_engine(name: str, thin: int = 3) -> Engine:
     grammar = Grammar.narx(
         inputs=("u", "v"), functions=("abs", "pos[0.3]"), max_lag=2, max_degree=2
     )
-    return find_engine(name)(
+    return find_engine(engine_of(name))(
         problem=Problem(data, grammar.with_initial("u(k-1)").alphabet),
         prior=Prior(expected_terms=4.0),
         moves=Moves(),
@@ -82,7 +92,7 @@ def whole(name: str, seed: int = 5) -> ChainTrace:
 
 
 def test_every_engine_is_taken_through_this() -> None:
-    assert sorted(ENGINES) == NAMES
+    assert set(ENGINES) == set(map(engine_of, NAMES))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -139,12 +149,39 @@ def test_a_chain_that_is_packed_continues_and_keeps_its_trace(name: str) -> None
         chain.prepare()
         chain, n_rounds = _resumed(engine, chain), n_rounds + 1
     assert chain.n_samples == 0
-    assert n_rounds == {"prediction": 0, "abc": 5, "toy": 3}[name]
+    assert n_rounds == {"prediction": 0, "abc": 5, "toy": 3}[engine_of(name)]
     size = N_SAMPLES[name] // 7
     while chain.n_samples < N_SAMPLES[name]:
         chain.advance(min(size, N_SAMPLES[name] - chain.n_samples))
         chain = _resumed(engine, chain)
     assert_same(chain.finish(), whole(name))
+
+
+def test_a_searching_chain_is_packed_before_at_and_after_every_choice_of_its_pool() -> None:
+    """Pool, rungs and counters go on bit for bit; after the burn-in nothing is chosen again."""
+    name = "prediction, searching"
+    engine = make_engine(name)
+    times = engine.adaptations
+    assert len(times) == 7
+    assert 0 < times[-1] <= N_SAMPLES[name] // 2
+    straight = engine.start(5)
+    straight.advance(N_SAMPLES[name])
+    assert len(straight.informed.pool.key) == 20 < len(engine.listing.key)
+    assert straight.n_adapted == len(times)
+    chain, pools = engine.start(5), []
+    for stop in sorted({max(time + by, 0) for time in times for by in (-1, 0, 1, 3)}):
+        chain.advance(stop - chain.n_samples)
+        pools.append((chain.n_samples, chain.informed.pool.key.tolist()))
+        chain = _resumed(engine, chain)
+    chain.advance(N_SAMPLES[name] - chain.n_samples)
+    found, wanted = chain.pack(), straight.pack()
+    assert found.keys() == wanted.keys()
+    for entry, values in wanted.items():
+        assert values.tobytes() == found[entry].tobytes(), entry
+    assert len({tuple(pool) for _, pool in pools}) > 3
+    assert not np.array_equal(wanted["power"], engine.start(5).ladder.power)
+    last = [pool for n, pool in pools if n > times[-1]]
+    assert last[0] == straight.informed.pool.key.tolist()
 
 
 _ELSEWHERE = """
@@ -237,13 +274,13 @@ def test_an_engine_says_what_it_is_in_plain_values(name: str) -> None:
     plain = json.loads(json.dumps(engine.own_settings.plain))
     assert engine.read_own_settings(plain) == engine.own_settings
     assert engine.read_objective(plain) == engine.objective
-    assert engine.name == engine.objective.name == name
+    assert engine.name == engine.objective.name == engine_of(name)
     with pytest.raises(adjoin.AdjoinError, match="colour"):
         engine.read_own_settings({"colour": "red"})
 
 
 @pytest.mark.skipif(not IS_COMPILED, reason="a fit takes long as plain Python")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sorted({*map(engine_of, NAMES)}))
 def test_an_identifier_finds_the_engine_and_a_posterior_is_all_it_should_be(
     name: str, tmp_path: Path
 ) -> None:

@@ -227,8 +227,16 @@ def noise_scale(prior: Prior, data: Dataset, max_lag: int) -> float:
     return prior.noise_scale * (variance if prior.units == "standard" else 1.0)
 
 
+class State(NamedTuple):
+    """What a chain continues from, terms in their own order."""
+
+    terms: list[Term]
+    noise: float
+    coefficient: float
+
+
 class Sample(NamedTuple):
-    """One state of the chain, terms in canonical order."""
+    """One recorded draw, terms in canonical order."""
 
     terms: tuple[Term, ...]
     theta: tuple[float, ...]
@@ -267,24 +275,32 @@ class Twin:
 
     def run(self, seed: int, n_samples: int) -> Iterator[Sample]:
         rng = np.random.Generator(np.random.PCG64(seed))
+        state = self._first(rng)
+        for _ in range(n_samples):
+            state, sample = self._draw(rng, state)
+            yield sample
+
+    def _first(self, rng: np.random.Generator) -> State:
         first, fixed = self.law.draw(rng), self.law.fixed
         terms = list(fixed) if first in fixed else [*fixed, first]
-        noise, coefficient = self.variance, self.prior.coefficient_sd**2
-        for _ in range(n_samples):
-            terms = self._step_structure(rng, terms, noise, coefficient)
-            free = self._free(terms)
-            theta = self._draw_theta(rng, terms, noise, coefficient)
-            noise, coefficient, error = self._draw_variances(rng, free, theta, coefficient)
-            found = {**self.pinned, **dict(zip(free, theta.tolist(), strict=True))}
-            n_rows = len(self.columns.output) if self.power else 0
-            yield Sample(
-                tuple(sorted(found)),
-                tuple(found[term] for term in sorted(found)),
-                noise,
-                coefficient,
-                -0.5 * (n_rows * math.log(2.0 * math.pi * noise) + error / noise),
-                self.law.log_structure(terms),
-            )
+        return State(terms, self.variance, self.prior.coefficient_sd**2)
+
+    def _draw(self, rng: np.random.Generator, state: State) -> tuple[State, Sample]:
+        terms = self._step_structure(rng, *state)
+        free = self._free(terms)
+        theta = self._draw_theta(rng, terms, state.noise, state.coefficient)
+        noise, coefficient, error = self._draw_variances(rng, free, theta, state.coefficient)
+        found = {**self.pinned, **dict(zip(free, theta.tolist(), strict=True))}
+        n_rows = len(self.columns.output) if self.power else 0
+        sample = Sample(
+            tuple(sorted(found)),
+            tuple(found[term] for term in sorted(found)),
+            noise,
+            coefficient,
+            -0.5 * (n_rows * math.log(2.0 * math.pi * noise) + error / noise),
+            self.law.log_structure(terms),
+        )
+        return State(terms, noise, coefficient), sample
 
     def _free(self, terms: list[Term]) -> list[Term]:
         return [term for term in terms if term not in self.pinned]
