@@ -1,4 +1,4 @@
-"""Planted systems: is the truth found, and does a mass mean what it says?
+"""Planted systems: whether the truth is found, and whether a mass means what it says.
 
 ``delays``: dead times from 5 to 40 samples (a pure delay; a delay and a first-order lag; a delay in
 a product), 1,000 samples with 10 % noise that is fed back, ``max_lag=50``: how often the truth has
@@ -8,8 +8,8 @@ the largest mass, and how often something else is called good.
 noise: in how many of the seeds they are found, and the largest tables.
 
 ``masses``: random sparse systems (2 to 5 terms from the prior, 300 samples, 10 to 30 dB, noise fed
-back): of all structures with a mass, how many are true and how many should be, by size of mass, with
-the z-score of the difference.
+back): of all structures with a mass, how many are true and how many should be, by size of mass,
+with the z-score of the difference.
 
 All with ``samples="auto"`` and otherwise default settings.
 """
@@ -20,6 +20,7 @@ import argparse
 import time
 import warnings
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 
@@ -139,7 +140,7 @@ def run_masses(n_systems: int) -> None:
         n_done += 1
     said, true = np.array(mass), np.array(is_true)
     print(f"{n_systems} systems\n{'mass':>14}{'structures':>12}{'should':>9}{'true':>6}{'z':>7}")
-    for low, high in zip(EDGES, EDGES[1:], strict=False):
+    for low, high in pairwise(EDGES):
         inside = (said >= low) & ((said < high) | (high == 1.0))
         should, spread = said[inside].sum(), np.sqrt((said * (1.0 - said))[inside].sum())
         z = (true[inside].sum() - should) / spread if spread else 0.0

@@ -182,9 +182,6 @@ def test_long_records_are_screened_by_a_part_that_is_spread_over_all(
     assert _late(engine) in chain.informed.pool.key
 
 
-@pytest.mark.xfail(
-    strict=True, reason="best_terms counts from the end where there are too many terms in use"
-)
 def test_a_pool_has_no_more_candidates_than_asked_for() -> None:
     """Even where the rungs have more terms in use than that."""
     _, every = _listed(GRAMMARS["no constant"], Prior())

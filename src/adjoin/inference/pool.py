@@ -124,6 +124,6 @@ def likely_terms(terms: Terms, most: int) -> Terms:
 def best_terms(terms: Terms, score: Float1D, known: Int1D, most: int) -> Terms:
     """Those with the highest scores that are not known yet, in their order."""
     score = np.where(np.isin(terms.key, known), -np.inf, score)
-    most = min(most, int(np.isfinite(score).sum()))
+    most = max(min(most, int(np.isfinite(score).sum())), 0)
     order = np.argsort(-score, kind="stable")[:most]
     return terms.take(np.sort(order))

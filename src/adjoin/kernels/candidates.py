@@ -69,7 +69,8 @@ class Informed(NamedTuple):
 
     ``before`` : the state before a sweep. ``reference`` : (1,) the rung's reference variance.
     ``inclusion`` : (n,) sum of the probabilities of being in, given all else, over ``n_averaged``
-    : (1,) states of the coldest rung. ``use`` : (n,) after how many sweeps of any rung it was in.
+    : (1,) states of the coldest rung. ``use`` : (n,) in how many proposed sweeps, of any rung, it
+    was.
     ``counter`` : (4, 3) exchanges, births, deaths and whole sweeps proposed, possible, accepted.
     ``n_moves`` : how many a sweep makes.
     """

@@ -143,7 +143,7 @@ def weigh_all(
         weight[j] = value
         largest = max(largest, value)
     total = 0.0
-    for j in range(weight.shape[0]):
+    for j in range(weight.shape[0] if largest > -math.inf else 0):
         if weight[j] - largest > NEGLIGIBLE:
             s = odds.pivot[j] + direction[j] * direction[j]
             weight[j] = math.exp(weight[j] - largest) / (math.sqrt(s) * odds.spread[j])

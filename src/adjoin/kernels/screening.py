@@ -6,10 +6,10 @@ one of its terms i, gives every term of the alphabet
 .. math:: r_j = \frac{\sqrt{wτ}}{σ d_j} φ_j^T e, \qquad
     \log o_j ≥ \log λ\,p(t_j) - \log d_j + \tfrac12 r_j²
 
-(``odds``, whose :math:`s_j ≤ 1` is not known here). A score is that bound for T, and for T∖i less
-the odds of i itself: what it takes to join, or to take the place of i. Scores choose candidates;
-nothing that is sampled depends on them otherwise, so that long records may be scored by a part of
-their rows.
+(``odds``, whose :math:`s_j ≤ 1` is not known here; with the mean of λ, where that is learned). A
+score is that bound for T, and for T∖i less the odds of i itself: what it takes to join, or to take
+the place of i. Scores choose candidates; nothing that is sampled depends on them otherwise, so that
+long records may be scored by a part of their rows.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from adjoin.kernels.evidence import evaluate_present, gather_fit
 from adjoin.kernels.informed import log_odds_of_all, make_surrogate, weigh_all
 from adjoin.kernels.layouts import Regression
 from adjoin.kernels.linalg import solve_transposed, solve_upper
+from adjoin.kernels.moves import count_terms
 from adjoin.kernels.odds import lay_out
 from adjoin.kernels.powers import PowerLadder
 from adjoin.kernels.prior import is_reduced, term_prior
@@ -249,10 +250,12 @@ def weigh_rung(
     for j in range(score.shape[0]):
         score[j] = weight[j]
     surrogate = make_surrogate(rules.target, data, chain.noise[0])
+    n_counted = count_terms(chain, n_fixed, 1, chain.atom.shape[1])
     for q in range(n_fixed, n):
         own = informed.sweep.candidate[q]
         if own >= 0:
-            weigh_all(informed, surrogate, rules.prior, n, max(n - n_fixed - 1, 0), q)
+            n_left = n_counted - (1 if informed.pool.degree[own] > 0 else 0)
+            weigh_all(informed, surrogate, rules.prior, n, n_left, q)
             for j in range(score.shape[0] if weight[own] > 0.0 else 0):
                 if weight[j] > 0.0:
                     score[j] = max(score[j], math.log(weight[j] / weight[own]))

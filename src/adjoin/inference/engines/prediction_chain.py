@@ -242,7 +242,7 @@ class PredictionChain:
             return self._first_pool(every, most)
         n_rungs = len(self.ladder.power)
         screened = sorted({c * (n_rungs - 1) // max(_SCREENED_RUNGS - 1, 1) for c in range(3)})
-        kept = self._in_use(every, pool)
+        kept = self._in_use(every, most)
         pool = kept.join(best_terms(pool, self._use(pool), kept.key, most - len(kept.key)))
         n_new = max(int(_SPARE * most) // len(screened), 1)
         for c in screened:
@@ -268,11 +268,14 @@ class PredictionChain:
         terms: Terms = self.engine.shared[_FIRST_POOL]
         return terms
 
-    def _in_use(self, every: Terms, pool: Terms) -> Terms:
-        """The terms of all rungs that can be candidates."""
+    def _in_use(self, every: Terms, most: int) -> Terms:
+        """The terms of the rungs that can be candidates, those of the coldest first of all."""
         state = self.ladder.state
         keys = [state.key[c, : state.n_terms[c, 0]] for c in range(len(self.ladder.power))]
-        return every.take(np.flatnonzero(np.isin(every.key, np.concatenate(keys))))
+        found = dict.fromkeys(np.concatenate(keys).tolist())
+        listed = set(every.key[np.isin(every.key, list(found))].tolist())
+        first = [key for key in found if key in listed][:most]
+        return every.take(np.flatnonzero(np.isin(every.key, first)))
 
     def _use(self, pool: Terms) -> Float1D:
         """How much each candidate was in use since the pool was chosen."""
@@ -304,8 +307,9 @@ class PredictionChain:
         score = np.zeros(len(self.informed.pool.key))
         rules = self.engine.rules_at(self.ladder.power[c])
         self._make_room_for_pool()
-        weigh_state(c, self.ladder, rules, self.engine.regression, self._desk, score)
-        return np.nan_to_num(score, nan=-np.inf, neginf=-1e300)
+        if not weigh_state(c, self.ladder, rules, self.engine.regression, self._desk, score):
+            score[:] = -np.inf
+        return np.nan_to_num(score, nan=-1e300, neginf=-1e300)
 
     def _make_room_for_pool(self) -> None:
         while self._table.size[0] + self._needed > self._table.key.shape[0]:
