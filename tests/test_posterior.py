@@ -411,7 +411,8 @@ def test_diagnostics_count_what_the_chains_did(posterior: Posterior) -> None:
 def test_frames_are_left_as_pandas_makes_them(posterior: Posterior) -> None:
     assert list(posterior.structures.columns[:2]) == ["mass", "chain_0"]
     assert list(posterior.structures.columns[-2:]) == ["n_terms", "structure"]
-    assert list(posterior.terms.columns) == ["term", "inclusion", "mean", "sd", "q025", "q975"]
+    columns = ["term", "inclusion", "mean", "sd", "q025", "q975", "frequency"]
+    assert list(posterior.terms.columns) == columns
     assert list(posterior.coefficients().columns) == ["term", "mean", "sd", "q025", "q975"]
     assert list(posterior.noise.index) == ["mean", "sd", "q025", "q975"]
     assert isinstance(posterior.terms.index, pd.RangeIndex)

@@ -264,17 +264,18 @@ class Identifier(Estimator):
         if self.likelihood_power == "auto":
             estimate = self._estimate_power(engine, grammar, seed)
             engine = self._engine(engine_class, problem, prior, likelihood_power=estimate.power)
-        self.grammar_ = grammar
-        self.scaling_ = scaling
-        self.seed_ = int(seed.entropy)  # type: ignore[arg-type]
-        self._note_features(u, data.names.inputs)
+        entropy = int(seed.entropy)  # type: ignore[arg-type]
 
         def gather(engine: Engine, sampled: Sampled, n_samples: int) -> Posterior:
             """What one set of chains has to say."""
             traces = self._kept(sampled, engine_class, n_samples)
-            self.is_complete_ = sampled.is_complete
-            settings = self._settings(engine, grammar, estimate, n_samples)
-            settings = replace(settings, center_gain=gain)
+            settings = self._settings(engine, grammar, estimate, entropy)
+            settings = replace(
+                settings,
+                center_gain=gain,
+                samples=n_samples,
+                is_complete=sampled.is_complete,
+            )
             run = Run(grammar, problem, settings, {}, held_out)
             return Posterior(tuple(traces.values()), run, tuple(traces))
 
@@ -293,6 +294,11 @@ class Identifier(Estimator):
             "sampling_s": sampling_s,
             "total_s": time.perf_counter() - begin,
         }
+        self.grammar_ = grammar
+        self.scaling_ = scaling
+        self.seed_ = entropy
+        self.is_complete_ = posterior.settings.is_complete
+        self._note_features(u, data.names.inputs)
         self.posterior_ = replace(posterior, run=replace(posterior.run, timing=timing))
         self.model_ = self.posterior_.map_model
         return self
@@ -412,9 +418,10 @@ class Identifier(Estimator):
         return found
 
     def _settings(
-        self, engine: Engine, grammar: Grammar, estimate: PowerEstimate | None, n_samples: int
+        self, engine: Engine, grammar: Grammar, estimate: PowerEstimate | None, seed: int
     ) -> RunSettings:
-        """How the posterior was made."""
+        """How the posterior was made, but for how long it took."""
+        scaling = engine.problem.rows.scaling
         fixed, choices = grammar.alphabet.fixed, grammar.alphabet.choices
         return RunSettings(
             objective=engine.objective,
@@ -426,22 +433,20 @@ class Identifier(Estimator):
             functions=tuple(sorted({choice.function for choice in choices} - {""})),
             initial=str(fixed) if len(fixed) else None,
             initial_mode=self.initial_mode,
-            samples=n_samples,
             burn_in=float(self.burn_in),
             thin=int(self.thin),
             chains=int(self.chains),
-            seed=self.seed_,
+            seed=seed,
             prior=engine.prior,
             moves=engine.moves,
-            center=bool(np.any(self.scaling_.offset != 0.0)),
-            scale=bool(np.any(self.scaling_.scale != 1.0)),
+            center=bool(np.any(scaling.offset != 0.0)),
+            scale=bool(np.any(scaling.scale != 1.0)),
             likelihood_power=float(engine.power),
             is_power_estimated=estimate is not None,
             is_power_refused=estimate is not None and estimate.is_refused,
             power_note=estimate.note if estimate is not None else "",
-            is_complete=self.is_complete_,
             call=call_text(
-                self.get_params() | {"seed": self.seed_}, self._parameters(), engine.objective
+                self.get_params() | {"seed": seed}, self._parameters(), engine.objective
             ),
             runaway=engine.problem.runaway,
             own_settings=engine.own_settings,

@@ -41,7 +41,8 @@ def test_json_is_one_object_with_the_contract_s_keys(rig: Path) -> None:
     assert best["structure"] == ["force(k-1)", "force(k-5)^3", "velocity(k-1)"]
     assert best["equation"] == facts["equation"]
     assert facts["equation"].startswith("velocity(k) = 0.5")
-    assert {"term", "inclusion", "mean", "sd", "q025", "q975"} == set(facts["terms"][0])
+    keys = {"term", "inclusion", "mean", "sd", "q025", "q975", "frequency"}
+    assert keys == set(facts["terms"][0])
     assert {"mean", "q025", "q975"} <= set(facts["noise"])
     assert {"compile_s", "sampling_s", "total_s"} == set(facts["timing"])
     assert facts["settings"]["seed"] == 0

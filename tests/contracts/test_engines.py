@@ -162,7 +162,7 @@ def test_a_searching_chain_is_packed_before_at_and_after_every_choice_of_its_poo
     name = "prediction, searching"
     engine = make_engine(name)
     times = engine.adaptations
-    assert len(times) == 7
+    assert len(times) == 6
     assert 0 < times[-1] <= N_SAMPLES[name] // 2
     straight = engine.start(5)
     straight.advance(N_SAMPLES[name])

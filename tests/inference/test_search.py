@@ -62,4 +62,4 @@ def test_pool_and_rungs_are_chosen_between_rounds_until_the_burn_in_is_over(
     assert all(time % interval == 0 for time in times)
     assert list(times) == sorted(set(times))
     if n_burn_in >= 16 * interval:
-        assert len(times) == 7
+        assert len(times) == 6

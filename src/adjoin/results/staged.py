@@ -6,6 +6,7 @@ a note of all. What ends it is a function of the draws, unless there is a time l
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -63,7 +64,13 @@ def run_stages(
         staged = replace(engine, search=stage.search, samples=stage.samples, starts=given)
         staged.warm_up()
         own_seed = np.random.SeedSequence(seed.entropy, spawn_key=(_STAGE_KEY, number))
-        sampled = run(staged, stage.samples, own_seed, f"stage {number + 1}, chain")
+        try:
+            sampled = run(staged, stage.samples, own_seed, f"stage {number + 1}, chain")
+        except KeyboardInterrupt:  # before there was anything to show of this stage
+            if posterior is None:
+                raise
+            ended_by = INTERRUPT
+            break
         seconds += sampled.seconds
         rate = sampled.seconds / size
         if not sampled.is_complete:
@@ -87,6 +94,8 @@ def run_stages(
         if ended_by in (AGREEMENT, INTERRUPT):
             break
     assert posterior is not None  # there always is a first stage
+    if ended_by == INTERRUPT and posterior.settings.is_complete:
+        warnings.warn("interrupted: the posterior is that of the stage before", stacklevel=3)
     changed = {"is_auto": True, "stages": tuple(notes), "ended_by": ended_by}
     is_complete = ended_by != INTERRUPT
     return posterior.with_settings(**changed, is_complete=is_complete), seconds

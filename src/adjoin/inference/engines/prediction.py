@@ -7,7 +7,7 @@ table, and gives traces.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,7 +23,7 @@ from adjoin.inference.problem import Problem
 from adjoin.inference.rows import conditional_mode
 from adjoin.inference.search import Search
 from adjoin.inference.search_findings import describe_search, on_search
-from adjoin.inference.settings import RunSettings
+from adjoin.inference.settings import NoSettings, OwnSettings, RunSettings
 from adjoin.inference.traces import ChainTrace
 from adjoin.kernels.prediction import run_prediction
 from adjoin.levels import Finding
@@ -33,12 +33,12 @@ from adjoin.levels import Finding
 class PredictionSettings:
     """What this engine alone has; arguments of `Identifier` by the same name."""
 
-    search: Search = field(default_factory=Search)
+    search: Search
 
     @property
     def plain(self) -> dict[str, Any]:
-        """By name, as values that JSON has; nothing where there are the nine moves only."""
-        return {} if self.search.is_plain else {"search": self.search.plain}
+        """By name, as values that JSON has."""
+        return {"search": self.search.plain}
 
 
 class PredictionEngine(PredictionSetup):
@@ -50,9 +50,9 @@ class PredictionEngine(PredictionSetup):
     objective = PREDICTION
 
     @property
-    def own_settings(self) -> PredictionSettings:
-        """How it searches."""
-        return PredictionSettings(self.search)
+    def own_settings(self) -> OwnSettings:
+        """How it searches; nothing where there are the nine moves only."""
+        return NoSettings() if self.search.is_plain else PredictionSettings(self.search)
 
     def warm_up(self) -> None:
         """Compile what a chain runs."""
@@ -72,11 +72,11 @@ class PredictionEngine(PredictionSetup):
         return PREDICTION
 
     @staticmethod
-    def read_own_settings(values: Mapping[str, Any]) -> PredictionSettings:
-        """How it searches; the nine moves alone where nothing is said of it."""
+    def read_own_settings(values: Mapping[str, Any]) -> OwnSettings:
+        """How it searches; nothing where nothing is said of it: the nine moves alone."""
         if strangers := set(values) - {"search"}:
             raise AdjoinError(f"settings: '{min(strangers)}' is not known")
-        return PredictionSettings(Search.read(values.get("search")))
+        return PredictionSettings(Search.read(values["search"])) if values else NoSettings()
 
     @staticmethod
     def modes(problem: Problem, settings: RunSettings) -> Modes:

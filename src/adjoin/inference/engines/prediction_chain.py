@@ -365,6 +365,7 @@ def _begin_at(setup: PredictionSetup, state: Chain, keys: tuple[int, ...]) -> No
     structure = setup.encoding.structure(keys)
     fixed = setup.problem.alphabet.fixed.terms
     others = [term for term in structure if term not in fixed]
+    state.atom[:] = -1
     write_terms(state, setup.encoding, (*fixed, *others))
     columns, output = setup.problem.rows.design(structure), setup.problem.rows.fitted
     theta = conditional_mode(columns, output, 1.0, float("inf"), 1.0)
