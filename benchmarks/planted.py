@@ -112,7 +112,8 @@ def draw_system(grammar: Grammar, prior: Prior, rng: np.random.Generator) -> Dat
     if not 2 <= len(model.structure) <= 5:
         return None
     u, decibels = rng.standard_normal(300), rng.uniform(10.0, 30.0)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of those that run away there are many
         clean = model.simulate(u)
         sd = float(np.std(clean[50:])) * 10.0 ** (-decibels / 20.0)
         if not (np.isfinite(clean).all() and 1e-3 < np.std(clean) < 1e3):
