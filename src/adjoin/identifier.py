@@ -19,7 +19,7 @@ from adjoin.errors import AdjoinError
 from adjoin.grammar import Grammar
 from adjoin.grammar.library import Functions
 from adjoin.inference.arguments import call_text, check_arguments, check_held_out
-from adjoin.inference.centring import MARGIN, N_CHAINS, compare_units, has_means
+from adjoin.inference.centring import MARGIN, N_CHAINS, N_SAMPLES, compare_units, has_means
 from adjoin.inference.engine import Engine
 from adjoin.inference.engines import find_engine
 from adjoin.inference.engines.prediction import PredictionEngine
@@ -33,7 +33,7 @@ from adjoin.inference.progress import compiling, watching
 from adjoin.inference.runner import Observer, Sampled, run_chains, warm_up
 from adjoin.inference.search import Search
 from adjoin.inference.settings import RESIDUAL, RUNAWAY, RunSettings
-from adjoin.inference.stages import AUTO, MOST_SAMPLES
+from adjoin.inference.stages import AUTO, MOST_SAMPLES, PILOT
 from adjoin.inference.traces import ChainTrace
 from adjoin.model import Model
 from adjoin.posterior import Posterior
@@ -382,11 +382,15 @@ class Identifier(Estimator):
         is_open = self.center is None and is_standard and is_plain and has_means(data)
         if not is_open:
             return Scaling.from_dataset(data, bool(self.center), scale), None
+        # Where all lags are looked at, units are not decided by who happens to find a far one.
+        search = PILOT if self.samples == AUTO else Search()
         raw, centred = (
             PredictionEngine(
                 Problem(data, alphabet, Scaling.from_dataset(data, center, scale)),
                 prior,
                 Moves.read(self.moves),
+                search=search,
+                samples=N_SAMPLES,
                 table_bytes=self.memory_mb * _MEGABYTE // n_workers(self.n_jobs, N_CHAINS),
             )
             for center in (False, True)

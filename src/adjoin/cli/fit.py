@@ -118,7 +118,7 @@ def fit(
     ] = None,
     max_samples: Annotated[
         int, typer.Option(min=1, help="Of auto, the most that a chain draws in all stages.")
-    ] = 150_000,
+    ] = 200_000,
     time_limit: Annotated[
         float | None,
         typer.Option(help="Of auto, begin no stage that would end after so many seconds."),

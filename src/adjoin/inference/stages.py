@@ -12,13 +12,16 @@ from typing import NamedTuple
 from adjoin.inference.search import Search
 
 AUTO = "auto"
-MOST_SAMPLES = 150_000
+MOST_SAMPLES = 200_000
 """Of a chain in all stages together, where nobody says otherwise."""
 
+PILOT = Search(candidates=256, moves=5, interval=20, screenings=1)
+"""For a short run that decides something beforehand."""
 _QUICK = Search(candidates=256, moves=5, interval=100, screenings=1)
 _INFORMED = Search(candidates=512, moves=10, interval=10)
-_TEMPERED = Search(candidates=1024, moves=20, interval=20, rungs=24)
-_LENGTHS = (20_000, 20_000, 40_000)
+# A short ladder weighs what is near; a long one, down to a fiftieth of the power, finds what is far.
+_SHORT = Search(candidates=1024, moves=20, interval=20, rungs=8, hottest=0.25)
+_LONG = Search(candidates=1024, moves=20, interval=20, rungs=24)
 
 
 class Stage(NamedTuple):
@@ -50,10 +53,11 @@ def plan_stages(max_samples: int) -> Iterator[Stage]:
 
 
 def _unbounded() -> Iterator[Stage]:
-    yield Stage(_QUICK, _LENGTHS[0])
-    yield Stage(_INFORMED, _LENGTHS[1])
-    samples = _LENGTHS[2]
-    yield Stage(_TEMPERED, samples)
+    yield Stage(_QUICK, 20_000)
+    yield Stage(_INFORMED, 20_000)
+    yield Stage(_SHORT, 40_000)
+    yield Stage(_LONG, 20_000)
+    samples = 80_000
     while True:
-        yield Stage(_TEMPERED, samples, is_joint=True)
+        yield Stage(_SHORT, samples, is_joint=True)
         samples *= 2
