@@ -19,7 +19,7 @@ PILOT = Search(candidates=256, moves=5, interval=20, screenings=1)
 """For a short run that decides something beforehand."""
 _QUICK = Search(candidates=256, moves=5, interval=100, screenings=1)
 _INFORMED = Search(candidates=512, moves=10, interval=10)
-# A short ladder weighs what is near; a long one, down to a fiftieth of the power, finds what is far.
+# A short ladder weighs what is near; a long one, down to a fiftieth, finds what is far.
 _SHORT = Search(candidates=1024, moves=20, interval=20, rungs=8, hottest=0.25)
 _LONG = Search(candidates=1024, moves=20, interval=20, rungs=24)
 
