@@ -142,3 +142,13 @@ def test_a_search_of_ones_own_is_saved_with_the_run(tmp_path: Any) -> None:
     described = posterior.diagnostics["search"][0]
     assert len(described["power"]) == 3
     assert described["acceptance"]["sweep"] > 0.5
+
+
+def test_the_page_tells_the_stages(short_stages: None, tmp_path: Any) -> None:
+    u, y = _delayed(3, 4, 200)
+    identifier = _identifier(samples="auto", max_lag=5, max_degree=2, thin=1, chains=2)
+    posterior = identifier.fit(u, y).posterior_
+    adjoin.write_report(posterior, tmp_path / "page.html", draws=20)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "3 stages, the last with 400 samples a chain" in page
+    assert "what was found" in page

@@ -54,6 +54,7 @@ from adjoin.report.templates import templates
 from adjoin.results.assessment import Assessment, assess, stretches
 from adjoin.results.diagnose import TERM
 from adjoin.results.scoring import Part
+from adjoin.results.stage_words import in_words
 from adjoin.text import rounded
 from adjoin.version import __version__
 
@@ -121,6 +122,7 @@ def make_page(found: Assessment[Posterior], title: str = "", source: str = "") -
         else None,
         offsets=offsets_mathml(model),
         centring=centring_in_words(posterior),
+        stages=in_words(all_chains.settings),
         structures=_structures(found),
         terms=_terms(found),
         noise=noise_in_words(posterior),
@@ -129,7 +131,7 @@ def make_page(found: Assessment[Posterior], title: str = "", source: str = "") -
         convergence=_worst_first(found.diagnostics["convergence"]),
         pictures=_drawn(found),
         data=[_describe(part.name, part.data) for part in found.parts],
-        settings=_flat(all_chains.settings),
+        settings=_flat({k: v for k, v in all_chains.settings.items() if k != "stages"}),
         source=source,
         python=_python(found, source or "run.nc"),
         long=_LONG,
