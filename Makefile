@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .PHONY: install demo test test-fast test-kernels lint format clean
-.PHONY: bench bench-cases bench-rigs bench-real docs-cases
+.PHONY: bench bench-cases bench-rigs bench-real bench-search docs-cases
 
 install: $(STAMP)
 
@@ -64,6 +64,14 @@ bench-rigs: install
 # Measured records, from ADJOIN_DATA or ../shared/data; REAL="--only building --no-test" for a part.
 bench-real: install
 	$(BIN)/python benchmarks/real.py $(REAL)
+
+# Whether chains find what is there, and agree: planted systems, then measured records; an hour.
+bench-search: install
+	$(BIN)/python benchmarks/planted.py delays
+	$(BIN)/python benchmarks/planted.py alphabet
+	$(BIN)/python benchmarks/planted.py masses
+	$(BIN)/python benchmarks/mixing.py
+	$(BIN)/python benchmarks/averages.py
 
 # The pages in docs/cases, by full runs: half an hour on two cores.
 docs-cases: install

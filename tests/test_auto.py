@@ -152,3 +152,11 @@ def test_the_page_tells_the_stages(short_stages: None, tmp_path: Any) -> None:
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "3 stages, the last with 400 samples a chain" in page
     assert "what was found" in page
+
+
+def test_advice_speaks_of_what_bounds_the_run(short_stages: None) -> None:
+    u, y = _delayed(3, 5, 200)
+    identifier = _identifier(samples="auto", max_lag=5, max_degree=2, thin=1, chains=2)
+    advice = " ".join(identifier.fit(u, y).posterior_.diagnostics["verdict"]["advice"])
+    assert "raise max_samples" in advice
+    assert "draw more samples" not in advice

@@ -168,6 +168,8 @@ def _verdict(posterior: Collection, facts: dict[str, Any]) -> dict[str, Any]:
     against = vetoes(posterior)
     findings += [(veto.level, veto.reason, veto.advice) for veto in against]
     advice = list(dict.fromkeys(advice for _, _, advice in findings if advice))
+    if posterior.settings.is_auto:  # how many are drawn is not the user's to say there
+        advice = [piece.replace(_MORE, "raise max_samples") for piece in advice]
     return {
         "level": worst(level for level, _, _ in findings),
         "agreement": agreement,
