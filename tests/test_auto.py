@@ -100,6 +100,14 @@ def test_a_time_limit_is_named(short_stages: None) -> None:
     assert "time limit" in stage_words.in_words(settings)
 
 
+def test_one_chain_agrees_with_nobody() -> None:
+    u, y = _delayed(2, 6)
+    posterior = _identifier(samples="auto", max_lag=4, max_degree=1, chains=1).fit(u, y).posterior_
+    assert posterior.settings.ended_by == "agreement"
+    assert "no other to compare it with" in stage_words.in_words(posterior.settings)
+    assert posterior.diagnostics["verdict"]["level"] != "good"
+
+
 def test_stages_stay_within_the_bound() -> None:
     for most in (100, 20_000, 50_000, MOST_SAMPLES, 1_000_000):
         stages = list(plan_stages(most))

@@ -48,6 +48,8 @@ def in_words(settings: RunSettings) -> str:
     if not settings.is_auto:
         return ""
     last, end = settings.stages[-1], _ENDS[settings.ended_by]
+    if settings.chains == 1 and settings.ended_by == AGREEMENT:
+        end = "the halves of the chain agree, and there is no other to compare it with"
     search = f"{last['candidates']} candidates"
     if last["rungs"] > 1:
         search += f" and {last['rungs']} powers of the likelihood"
