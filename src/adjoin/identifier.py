@@ -33,7 +33,7 @@ from adjoin.inference.progress import compiling, watching
 from adjoin.inference.runner import Observer, Sampled, run_chains, warm_up
 from adjoin.inference.search import Search
 from adjoin.inference.settings import RESIDUAL, RUNAWAY, RunSettings
-from adjoin.inference.stages import AUTO, MOST_SAMPLES, PILOT
+from adjoin.inference.stages import AUTO, PILOT
 from adjoin.inference.traces import ChainTrace
 from adjoin.model import Model
 from adjoin.posterior import Posterior
@@ -66,11 +66,13 @@ class Identifier(Estimator):
     expected_terms : float
         λ_t, about how many terms to expect before seeing data.
     samples : int or "auto"
-        How many samples each chain draws. ``"auto"`` draws in stages, each longer than the one
-        before and with more means to get from one structure to another, until the chains agree;
-        the last stage is the result.
-    max_samples : int
-        With ``samples="auto"``: the most that a chain draws in all stages together.
+        How many samples each chain draws. ``"auto"`` draws in stages, with more and more means to
+        get from one structure to another, until the chains agree; the last stage that is no control
+        is the result.
+    max_samples : int, optional
+        With ``samples="auto"``: the most that a chain draws in all stages together. Default:
+        300,000, and fewer where chains still find structures so much better that the rest would
+        not make them agree.
     time_limit : float, optional
         With ``samples="auto"``: no stage is begun that would probably end later than so many
         seconds after the first. A result that this ended is not a function of the seed alone, and
@@ -193,7 +195,7 @@ class Identifier(Estimator):
         runaway: float = RUNAWAY,
         knots: int = 3,
         search: Mapping[str, Any] | Search | None = None,
-        max_samples: int = MOST_SAMPLES,
+        max_samples: int | None = None,
         time_limit: float | None = None,
     ) -> None:
         self.objective = objective

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain as join
 from itertools import combinations
@@ -153,10 +153,12 @@ class Problem:
         size: Size = Size(),  # noqa: B008
         search: Search = Search(),  # noqa: B008
         moves: Moves | None = None,
+        n_known: int = 0,
     ) -> Moments:
         """The same per batch of a run, stacked: mass, σ² and θ summed over each structure.
 
-        The inclusion is that of informed moves, where there are any: given all other terms.
+        The inclusion is that of informed moves, where there are any: given all other terms. Flips
+        are of the differences between `n_known` of the structures.
         """
         engine = prediction_engine(
             self.data,
@@ -166,8 +168,12 @@ class Problem:
             self.power,
             search=search,
             thin=size.thin,
+            samples=2 * size.burn_in,  # what is chosen by what was seen is chosen in the burn-in
         )
         key = [engine.encoding.key(self.law.decode(t)) for t in self.terms]
+        drawn = np.random.default_rng(4).choice(len(self.subsets), n_known, replace=False)
+        known = tuple(tuple(key[j] for j in self.subsets[i]) for i in drawn)
+        engine = replace(engine, known=known)
         column = {k: j for j, k in enumerate(key)}
         place = {frozenset(subset): i for i, subset in enumerate(self.subsets)}
 

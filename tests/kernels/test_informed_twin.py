@@ -1,4 +1,4 @@
-"""With informed moves and rungs the compiled chain equals the plain one, draw for draw."""
+"""With informed moves, flips and rungs the compiled chain equals the plain one, draw for draw."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,12 @@ import pytest
 from scipy import stats
 from tests.engines import prediction_engine
 from tests.kernels.test_prediction_twin import HYPER, UNEVEN, assert_same_chain, noisy_records
-from tests.naive.informed import InformedMoves, InformedTwin
+from tests.naive.informed import MOVES, InformedMoves, InformedTwin, list_groups
 from tests.naive.prediction import State
+from tests.naive.prior import Term
 
 from adjoin import Dataset, Grammar
+from adjoin.inference.engines.prediction_chain import PredictionChain
 from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
 from adjoin.inference.search import Search
@@ -33,6 +36,8 @@ LEARNED = Prior(terms_shape=1.5, expected_terms=3.0, lag_uniform=0.4)
 INFORMED = Search(candidates=100, moves=6, interval=5)
 TEMPERED = Search(rungs=4, hottest=0.1, interval=4)
 BOTH = Search(candidates=100, moves=4, interval=3, rungs=3, hottest=0.2)
+FLIPS = Search(flips=9, interval=2)
+ALL = Search(candidates=100, moves=4, interval=3, rungs=3, hottest=0.2, flips=8)
 CASES: dict[str, tuple[Dataset, Grammar, Search, dict[str, Any], int]] = {
     "informed only": (noisy_records(), SISO, INFORMED, {"moves": STILL}, 600),
     "informed beside the nine": (noisy_records(seed=1), SISO, INFORMED, {"moves": UNEVEN}, 600),
@@ -83,6 +88,40 @@ CASES: dict[str, tuple[Dataset, Grammar, Search, dict[str, Any], int]] = {
         },
         300,
     ),
+    "flips beside informed moves": (
+        noisy_records(seed=12),
+        SISO,
+        Search(candidates=100, moves=3, interval=2, flips=9),
+        {"moves": STILL},
+        400,
+    ),
+    "flips beside the nine": (noisy_records(seed=13), NINE, FLIPS, {"moves": UNEVEN}, 600),
+    "flips, fixed terms": (
+        noisy_records(seed=14),
+        SISO.with_initial("u(k-1) + u(k)*y(k-1)"),
+        ALL,
+        {"moves": UNEVEN, "prior": LEARNED},
+        300,
+    ),
+    "flips, all at once": (
+        noisy_records(2, lengths=(25, 30), seed=15),
+        TWO.with_initial("u(k)*abs(u(k)) + v(k)"),
+        ALL,
+        {
+            "power": 0.6,
+            "prior": Prior(**{**HYPER.settings, "terms_shape": 2.0}),
+            "moves": UNEVEN,
+            "is_residual": True,
+        },
+        300,
+    ),
+    "flips, likelihood off": (
+        noisy_records(),
+        SISO,
+        ALL,
+        {"power": 0.0, "prior": HYPER, "moves": UNEVEN},
+        600,
+    ),
     "likelihood off": (
         noisy_records(),
         SISO,
@@ -101,9 +140,9 @@ CASES: dict[str, tuple[Dataset, Grammar, Search, dict[str, Any], int]] = {
 
 
 def make_twin(
-    data: Dataset, grammar: Grammar, search: Search, options: dict[str, Any]
+    data: Dataset, grammar: Grammar, search: Search, options: dict[str, Any], **more: Any
 ) -> InformedTwin:
-    return InformedTwin(
+    twin = InformedTwin(
         data,
         grammar.alphabet,
         n_moves=search.moves if search.candidates else 0,
@@ -111,7 +150,22 @@ def make_twin(
         n_rungs=search.rungs,
         hottest=search.hottest,
         **options,
+        **more,
     )
+    if search.flips:
+        twin.n_flips, twin.groups = search.flips, list_groups(known_structures(twin))
+    return twin
+
+
+def known_structures(twin: InformedTwin) -> tuple[tuple[Term, ...], ...]:
+    """Some that were found before, as it were: the fixed terms and up to four others each."""
+    rng = np.random.default_rng(8)
+    editable = [t for t in twin.law.terms if t not in twin.law.fixed and twin.law.is_possible(t)]
+    found = []
+    for _ in range(6):
+        drawn = rng.choice(len(editable), size=rng.integers(5), replace=False)
+        found.append((*twin.law.fixed, *(editable[j] for j in drawn)))
+    return tuple(found)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -121,6 +175,10 @@ def test_the_compiled_chain_equals_the_plain_one(case: str) -> None:
     options = {"prior": Prior(), "moves": Moves(), **options}
     twin = make_twin(data, grammar, search, options)
     engine = prediction_engine(data, grammar.alphabet, search=search, **options)
+    if search.flips:
+        known = [[twin.law.decode(t) for t in terms] for terms in known_structures(twin)]
+        keys = tuple(tuple(engine.encoding.key(t) for t in terms) for terms in known)
+        engine = replace(engine, known=keys)
     chain = engine.start(17)
     chain.advance(n_samples)
     assert_same_chain(chain, list(twin.run(17, n_samples)), twin)
@@ -138,14 +196,39 @@ def test_the_compiled_chain_equals_the_plain_one(case: str) -> None:
     assert ladder.is_from_hot.tolist() == twin.is_from_hot
     assert ladder.n_trips[0] == twin.n_trips
     if search.candidates and IS_COMPILED:  # the comparison is worth something
-        assert all(0 < made < tried for tried, _, made in list(counts.values())[:3])
+        assert all(0 < counts[move][2] < counts[move][0] for move in MOVES)
         n_sweeps, n_laid_out, n_accepted = counts["sweep"]
         assert n_laid_out == n_sweeps
         # Without data the surrogate is the posterior, and nothing is refused.
         assert 0 < n_accepted < n_sweeps if twin.power else n_accepted == n_sweeps
+    if search.flips and IS_COMPILED:
+        n_tried, n_possible, n_made = counts["flip"]
+        assert 0 < n_made < n_possible < n_tried
     if search.rungs > 1 and twin.power and IS_COMPILED:
         assert all(0 < made < tried for tried, made in twin.swaps[:-1])
         assert twin.n_trips > 0
+
+
+PENALTY = 0.4
+
+
+@pytest.mark.parametrize("case", ["informed only", "both", "residual", "power", "hyperprior"])
+def test_whatever_the_surrogate_leaves_out(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """κ is taken from where a chain is; here it is given, to chain and twin alike."""
+    data, grammar, search, options, n_samples = CASES[case]
+    n_samples = n_samples if IS_COMPILED else n_samples // 4
+    options = {"prior": Prior(), "moves": Moves(), **options}
+    twin = make_twin(data, grammar, search, options, penalty=PENALTY)
+
+    def set_reference(chain: PredictionChain) -> None:
+        chain.ladder.reference[:] = chain.ladder.state.noise[:, 0]
+        chain.ladder.penalty[:] = PENALTY
+
+    monkeypatch.setattr(PredictionChain, "_set_reference", set_reference)
+    chain = prediction_engine(data, grammar.alphabet, search=search, **options).start(18)
+    chain.advance(n_samples)
+    assert_same_chain(chain, list(twin.run(18, n_samples)), twin)
+    assert chain.informed.counter.tolist() == list(twin.informed_counts.values())
 
 
 def _near_copies() -> Dataset:
@@ -235,6 +318,27 @@ def test_a_move_is_drawn_as_often_as_it_is_listed(case: str) -> None:
         is_there = expected >= 1.0  # of what is rare there may be next to nothing
         statistic = ((observed - expected)[is_there] ** 2 / expected[is_there]).sum()
         assert statistic < stats.chi2.isf(1e-3 / 3, max(is_there.sum() - 1, 1))
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if CASES[case][2].flips])
+def test_every_flip_leads_back(case: str) -> None:
+    """A group is drawn as often in every state: P(T → T') π(T) = P(T' → T) π(T') is left to show.
+
+    It holds if T' is flipped back to T, by the same group, and by no other way of it.
+    """
+    data, grammar, search, options, _ = CASES[case]
+    twin = make_twin(data, grammar, search, {"prior": Prior(), "moves": Moves(), **options})
+    twin.pool = [t for t in twin.law.terms if t not in twin.law.fixed and twin.law.is_possible(t)]
+    n_checked = 0
+    for state in _random_states(twin, 200):
+        for group in twin.groups:
+            after = twin.flip(state.terms, group)
+            if after is not None:
+                n_checked += 1
+                assert set(after) != set(state.terms)
+                assert after[: len(twin.law.fixed)] == [*twin.law.fixed]
+                assert set(twin.flip(after, group)) == set(state.terms)
+    assert n_checked > 20
 
 
 @pytest.mark.parametrize("case", LISTED)

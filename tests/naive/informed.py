@@ -1,4 +1,4 @@
-"""Informed moves and rungs of likelihood powers by their formulas, in plain Python and NumPy.
+"""Informed moves, flips and rungs of likelihood powers by their formulas, in plain Python.
 
 Every structure is judged from scratch, by dense matrices of explicit columns; what one move may do
 is listed outcome by outcome (`InformedMoves.outcomes`). The chain consumes the same random numbers
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,8 @@ from tests.naive.prior import Term, draw_index
 
 CLEAR, LEAST = 1e-10, 1e-9
 MOVES = ("exchange", "birth", "death")
+Sides = tuple[tuple[Term, ...], tuple[Term, ...]]
+"""A group to flip: two sets of terms that stand in for each other."""
 
 
 class Explained(NamedTuple):
@@ -58,10 +61,15 @@ class Surrogate:
 
     def law(self, terms: list[Term]) -> tuple[float, float]:
         """E and B: shape and scale of q̂(σ²|T)."""
-        scale = self.twin.noise_scale + 0.5 * self.power * self.square * self.explain(terms).left
+        scale = self.twin.noise_scale - self.twin.penalty
+        scale += 0.5 * self.power * self.square * self.explain(terms).left
         if self.power == 0.0:
             return self.shape, scale
         return max(self.shape - 0.5 * len(terms), 0.5 * self.shape), scale
+
+    def is_possible(self, terms: list[Term]) -> bool:
+        """Whether the surrogate has any mass there."""
+        return self.explain(terms).is_clear and self.law(terms)[1] > 0.0
 
     def log_mass(self, terms: list[Term]) -> float:
         """Log m̂(T)."""
@@ -101,7 +109,8 @@ class InformedMoves:
             if term not in terms:
                 after = [*terms, term]
                 known = self.surrogate.explain(after)
-                if known.clearance[term] > CLEAR and known.left > LEAST:
+                is_there = self.surrogate.law(after)[1] > 0.0
+                if known.clearance[term] > CLEAR and known.left > LEAST and is_there:
                     found[term] = math.exp(self.surrogate.log_mass(after) - present)
         return found
 
@@ -174,9 +183,16 @@ class InformedTwin(Twin):
         interval: int = 10,
         n_rungs: int = 1,
         hottest: float = 0.02,
+        known: tuple[tuple[Term, ...], ...] = (),
+        n_flips: int = 0,
+        penalty: float = 0.0,
         **options: Any,
     ) -> None:
-        """With `n_moves` = 0 there are no informed moves; the pool is the whole alphabet."""
+        """With `n_moves` = 0 there are no informed moves; the pool is the whole alphabet.
+
+        `n_flips` of the differences of the `known` structures are proposed before each sweep;
+        `penalty` is κσ_r² of all rungs.
+        """
         super().__init__(*problem, **options)
         self.interval, self.n_moves = interval, n_moves
         n_rungs = n_rungs if self.power else 1
@@ -186,7 +202,8 @@ class InformedTwin(Twin):
         self.pool = sorted(editable, key=lambda t: (len(t), t)) if n_moves else []
         self.inclusion, self.n_averaged = np.zeros(len(self.pool)), 0
         self.use = dict.fromkeys(self.pool, 0)
-        self.informed_counts = {name: [0, 0, 0] for name in (*MOVES, "sweep")}
+        self.groups, self.n_flips, self.penalty = list_groups(known), n_flips, penalty
+        self.informed_counts = {name: [0, 0, 0] for name in (*MOVES, "sweep", "flip")}
         self.swaps = [[0, 0] for _ in self.powers]
         self.is_from_hot, self.n_trips = [0] * n_rungs, 0
         self._counts = [self.counts, {name: [0, 0, 0] for name in self.moves.names}]
@@ -241,7 +258,7 @@ class InformedTwin(Twin):
     def run(self, seed: int, n_samples: int) -> Iterator[Sample]:
         rng = np.random.Generator(np.random.PCG64(seed))
         rungs = [self._first(rng) for _ in self.powers]
-        is_stirred = len(rungs) > 1 or bool(self.pool)
+        is_stirred = len(rungs) > 1 or bool(self.pool or self.groups)
         for n_drawn in range(n_samples):
             if is_stirred and n_drawn % self.interval == 0:
                 self._begin_round(rng, rungs, n_drawn // self.interval)
@@ -249,11 +266,13 @@ class InformedTwin(Twin):
             yield sample
 
     def _begin_round(self, rng: np.random.Generator, rungs: list[State], number: int) -> None:
-        """Samples of all other rungs, exchanges, and informed moves of the coldest."""
+        """Samples of all other rungs, exchanges, flips and informed moves of the coldest."""
         for c in range(len(rungs) - 1, -1, -1):
             if c == 0:
                 self._exchange(rng, rungs, number % 2)
             self.power, self.counts = self.powers[c], self._counts[min(c, 1)]
+            if self.groups:
+                rungs[c] = self._flip(rng, rungs[c])
             if self.pool:
                 rungs[c] = self._sweep(rng, rungs[c])
             if c == 0 and self.pool:
@@ -294,6 +313,9 @@ class InformedTwin(Twin):
         terms, order = list(state.terms), list(state.terms)
         if not surrogate.explain(terms).is_clear:
             return state
+        if not surrogate.is_possible(terms):
+            counts["sweep"][1] += 1
+            return state
         counts["sweep"][1] += 1
         log_ratio = -surrogate.log_remainder(terms, state.noise)
         moves = InformedMoves(self.pool, surrogate)
@@ -321,6 +343,33 @@ class InformedTwin(Twin):
         counts["sweep"][2] += 1
         return State(terms, noise, state.coefficient)
 
+    def flip(self, terms: list[Term], group: Sides) -> list[Term] | None:
+        """The terms after a flip; None where it is not possible."""
+        for out, into in (group, group[::-1]):
+            if set(out) <= set(terms) and not set(into) & set(terms):
+                after = list(terms)
+                for term in out:
+                    after = self.moves.apply(after, (term, None))
+                return [*after, *into]
+        return None
+
+    def _flip(self, rng: np.random.Generator, state: State) -> State:
+        """Flips one after another, each decided on its own."""
+        counts, terms = self.informed_counts["flip"], list(state.terms)
+        rest = state.noise, state.coefficient
+        for _ in range(self.n_flips):
+            group = self.groups[draw_index(rng, len(self.groups))]
+            counts[0] += 1
+            after = self.flip(terms, group)
+            if after is None:
+                continue
+            counts[1] += 1
+            log_uniform = math.log(1.0 - rng.random())
+            if log_uniform < self.log_density(after, *rest) - self.log_density(terms, *rest):
+                counts[2] += 1
+                terms = after
+        return State(terms, *rest)
+
     def inclusion_given_others(self, state: State) -> np.ndarray:
         """The probability of every candidate's being in, given all other terms and σ²."""
         terms, rest = state.terms, (state.noise, state.coefficient)
@@ -335,6 +384,22 @@ class InformedTwin(Twin):
                 log_odds -= self.log_density(without, *rest)
                 is_in[j] = 1.0 / (1.0 + math.exp(-log_odds)) if log_odds > -65.0 else 0.0
         return is_in
+
+
+def list_groups(known: tuple[tuple[Term, ...], ...]) -> list[Sides]:
+    """Differences of structures, each once, but for those of one term or of one for another."""
+    found: list[Sides] = []
+    for left, right in combinations(known, 2):
+        one = tuple(sorted(set(left) - set(right), key=_by_degree))
+        other = tuple(sorted(set(right) - set(left), key=_by_degree))
+        group = min((one, other), (other, one), key=lambda g: [[*map(_by_degree, s)] for s in g])
+        if max(len(one), len(other)) > 1 and group not in found:
+            found.append(group)
+    return found
+
+
+def _by_degree(term: Term) -> tuple[int, Term]:
+    return len(term), term
 
 
 def _last(terms: list[Term], term: Term | None) -> list[Term]:

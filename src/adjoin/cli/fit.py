@@ -117,8 +117,13 @@ def fit(
         ),
     ] = None,
     max_samples: Annotated[
-        int, typer.Option(min=1, help="Of auto, the most that a chain draws in all stages.")
-    ] = 200_000,
+        int | None,
+        typer.Option(
+            min=1,
+            help="Of auto, the most that a chain draws in all stages."
+            r"  \[default: 300000, fewer where that would be in vain]",
+        ),
+    ] = None,
     time_limit: Annotated[
         float | None,
         typer.Option(help="Of auto, begin no stage that would end after so many seconds."),

@@ -22,13 +22,14 @@ _LAYOUT = {
     "counter": Series(
         INTEGER,
         ("informed", "outcome"),
-        "exchanges, births, deaths and sweeps proposed, possible and accepted",
+        "exchanges, births, deaths, sweeps and flips proposed, possible and accepted",
     ),
     "power": Series(FLOAT, ("rung",), "powers of the likelihood, the chain's own first"),
     "swap": Series(INTEGER, ("rung", "result"), "exchanges with the next rung, tried and made"),
     "n_trips": Series(INTEGER, ("one",), "states that came back from the hottest rung"),
 }
-_LENGTHS = {"informed": N_INFORMED, "outcome": 3, "result": 2, "one": 1}
+_LENGTHS = {"outcome": 3, "result": 2, "one": 1}
+_NO_FLIPS = N_INFORMED - 1  # counters that were written before there were flips
 _MOST = 2**60  # what no computer has counted to
 _ROUNDING = 1e-9
 
@@ -41,6 +42,10 @@ def write_search(group: Any, search: SearchTrace) -> None:
 def read_search(group: StoredGroup) -> SearchTrace:
     """What is in a group."""
     search = SearchTrace(**group.variables(_LAYOUT, _LENGTHS))
+    if len(search.counter) not in (_NO_FLIPS, N_INFORMED):
+        raise group.fault("counter", f"must have {N_INFORMED} rows, not {len(search.counter)}")
+    lacking = np.zeros((N_INFORMED - len(search.counter), 3), dtype=np.int64)
+    search = search._replace(counter=np.concatenate([search.counter, lacking]))
     if len(np.unique(search.key)) < len(search.key) or (search.key < 0).any():
         raise group.fault("key", "must be terms, each of them once")
     if not ((search.inclusion >= 0.0) & (search.inclusion <= 1.0 + _ROUNDING)).all():

@@ -19,7 +19,7 @@ from adjoin.inference.moves import Moves
 from adjoin.inference.objective import Objective
 from adjoin.inference.prior import Prior
 from adjoin.inference.settings import JOINT, RESIDUAL, is_runaway
-from adjoin.inference.stages import AUTO
+from adjoin.inference.stages import AUTO, MOST_SAMPLES
 
 _NOT_THE_RESULT = ("n_jobs", "progress", "checkpoint", "memory_mb")  # it is no function of these
 
@@ -42,13 +42,13 @@ def check_arguments(
         )
     if given["checkpoint"] is not None:
         raise AdjoinError("checkpoints are not available yet; use checkpoint=None")
-    for name in ("thin", "chains", "memory_mb", "knots", "max_samples"):
+    for name in ("thin", "chains", "memory_mb", "knots"):
         require_count(name, given[name])
     samples, thin = given["samples"], given["thin"]
     _check_auto(given, default, engine)
     if samples != AUTO:
         require_count("samples", samples)
-    if (given["max_samples"] if samples == AUTO else samples) < thin:
+    if (given["max_samples"] or MOST_SAMPLES if samples == AUTO else samples) < thin:
         raise AdjoinError(f"thin={thin} keeps none of {samples} samples; thin less")
     if given["n_jobs"] is not None and given["n_jobs"] != -1:
         require_count("n_jobs", given["n_jobs"])
@@ -87,6 +87,8 @@ def _check_auto(given: Mapping[str, Any], default: Mapping[str, Any], engine: ty
     for name in ("max_samples", "time_limit"):
         if not is_auto and given[name] != default[name]:
             raise AdjoinError(f"{name} is for samples='{AUTO}'; samples is {given['samples']!r}")
+    if given["max_samples"] is not None:
+        require_count("max_samples", given["max_samples"])
     limit = given["time_limit"]
     if limit is not None and not (is_real(limit) and float(limit) > 0.0):
         raise AdjoinError(f"time_limit must be a number of seconds above 0, or None, not {limit!r}")

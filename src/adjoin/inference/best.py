@@ -6,6 +6,7 @@ Receives the trace of a chain; gives candidates to who compares units, and to st
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,9 +14,11 @@ import numpy as np
 from adjoin.arrays import Float1D, Float2D
 from adjoin.grammar.terms import Structure
 from adjoin.inference.engines.prediction import PredictionEngine
+from adjoin.inference.flips import Keys
 from adjoin.inference.traces import ChainTrace
 
 _MOST = 3  # structures of a chain whose evidence is worked out
+_MOST_LOOKED_AT, _MOST_OF_CHAIN = 300, 24  # of a chain, in the search for leaders
 
 
 class Candidate(NamedTuple):
@@ -74,13 +77,47 @@ def log_evidence(engine: PredictionEngine, structure: Structure, coefficient: fl
     return density(peak) + 0.5 * math.log(2.0 * math.pi / max(curve, 1e-12))
 
 
-def best_candidates(engine: PredictionEngine, trace: ChainTrace) -> list[tuple[float, Candidate]]:
-    """The best of one chain, by their likelihood and what each term costs at least."""
+def guess_posterior(engine: PredictionEngine, trace: ChainTrace) -> Float1D:
+    """Of each structure of one chain, by its likelihood and what each term costs at least."""
     n_terms = np.diff(trace.offset)
     guess = engine.power * trace.log_lik + trace.log_prior
     guess -= 0.5 * n_terms * math.log(max(engine.regression.n_rows, 1))
     best: Float1D = np.full(len(trace.structures), -np.inf)
     np.maximum.at(best, trace.structure, guess)
+    return best
+
+
+Valued = tuple[float, Keys]
+"""How good a structure looks, and the keys of its terms."""
+
+
+def leading_structures(engine: PredictionEngine, trace: ChainTrace) -> list[Valued]:
+    """The leaders among those of one chain that look best."""
+    guess = guess_posterior(engine, trace)
+    order = np.argsort(-guess, kind="stable")[:_MOST_LOOKED_AT]
+    found = [(float(guess[i]), trace.structures[i]) for i in order]
+    return choose_leaders(found, _MOST_OF_CHAIN)
+
+
+def choose_leaders(found: Iterable[Valued], most: int) -> list[Valued]:
+    """The best, without those that one informed move reaches from a better one."""
+    leaders: list[tuple[float, Keys, frozenset[int]]] = []
+    for value, keys in sorted(found, key=lambda one: -one[0]):
+        terms = frozenset(keys)
+        if all(_is_far(terms, leader) for _, _, leader in leaders):
+            leaders.append((value, keys, terms))
+            if len(leaders) == most:
+                break
+    return [(value, keys) for value, keys, _ in leaders]
+
+
+def _is_far(left: frozenset[int], right: frozenset[int]) -> bool:
+    return max(len(left - right), len(right - left)) > 1
+
+
+def best_candidates(engine: PredictionEngine, trace: ChainTrace) -> list[tuple[float, Candidate]]:
+    """Those of one chain that look best, with how good they look."""
+    best = guess_posterior(engine, trace)
     log_prior, coefficient = np.empty(len(best)), np.empty(len(best))
     log_prior[trace.structure] = trace.log_prior
     coefficient[trace.structure] = trace.coefficient
@@ -97,7 +134,7 @@ def best_candidates(engine: PredictionEngine, trace: ChainTrace) -> list[tuple[f
     ]
 
 
-def best_structure(engine: PredictionEngine, trace: ChainTrace) -> tuple[float, tuple[int, ...]]:
+def best_structure(engine: PredictionEngine, trace: ChainTrace) -> tuple[float, Keys]:
     """The log posterior of the best structure of one chain, and the keys of its terms."""
     found = [
         (one.log_prior + log_evidence(engine, one.structure, one.coefficient), one.structure)

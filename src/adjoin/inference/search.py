@@ -1,4 +1,4 @@
-"""How a prediction chain searches beside the nine moves: informed moves, and rungs of powers."""
+"""How a prediction chain searches beside the nine moves: informed moves, flips, rungs of powers."""
 
 from __future__ import annotations
 
@@ -30,6 +30,9 @@ class Search:
     screenings : int
         How often in the burn-in pool and rungs are chosen again: at its end, at half of it, at a
         quarter, and so on.
+    flips : int
+        How many groups of terms are proposed to be exchanged before each sweep, where structures
+        are known whose differences they are.
     """
 
     candidates: int = 0
@@ -38,10 +41,12 @@ class Search:
     rungs: int = 1
     hottest: float = HOTTEST
     screenings: int = 5
+    flips: int = 0
 
     def __post_init__(self) -> None:
-        if self.candidates != 0:
-            require_count("search: candidates", self.candidates)
+        for name in ("candidates", "flips"):
+            if getattr(self, name) != 0:
+                require_count(f"search: {name}", getattr(self, name))
         for name in ("moves", "interval", "rungs", "screenings"):
             require_count(f"search: {name}", getattr(self, name))
         if not (is_real(self.hottest) and 0.0 < self.hottest < 1.0):
@@ -71,7 +76,7 @@ class Search:
     @property
     def is_plain(self) -> bool:
         """Whether there are the nine moves only."""
-        return self.candidates == 0 and self.rungs == 1
+        return self.candidates == 0 and self.rungs == 1 and self.flips == 0
 
     def adaptations(self, n_burn_in: int) -> tuple[int, ...]:
         """After how many samples pool and rungs are chosen: multiples of the interval."""

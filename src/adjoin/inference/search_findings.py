@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from adjoin.inference.traces import SearchTrace
-from adjoin.kernels.state import ACCEPTED, BIRTH, DEATH, EXCHANGE, PROPOSED, SWEEP
+from adjoin.kernels.state import ACCEPTED, BIRTH, DEATH, EXCHANGE, FLIP, PROPOSED, SWEEP
 from adjoin.levels import CAUTION, GOOD, Finding
 from adjoin.text import counted
 
 _STUCK = 0.05  # of exchanges made: below, hardly a state gets past that pair of rungs
 _FEW_TRIPS = 1
-_MOVES = {"exchange": EXCHANGE, "birth": BIRTH, "death": DEATH, "sweep": SWEEP}
+_MOVES = {"exchange": EXCHANGE, "birth": BIRTH, "death": DEATH, "sweep": SWEEP, "flip": FLIP}
 
 
 def describe_search(search: SearchTrace) -> dict[str, Any]:

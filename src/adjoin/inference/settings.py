@@ -55,7 +55,7 @@ class RunSettings(Mapping[str, Any]):
     `validation` are what the command line was given. `own_settings` is what the engine alone has.
     `is_auto`: the samples were drawn in `stages`, each with how far its chains agreed; `samples`
     and the engine's settings are of the last, and `ended_by` says why there was none after it:
-    ``agreement``, ``max_samples``, ``time_limit`` or ``interrupt``.
+    ``agreement``, ``max_samples``, ``climbing``, ``time_limit`` or ``interrupt``.
     """
 
     objective: Objective = PREDICTION

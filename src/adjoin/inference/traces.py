@@ -50,7 +50,7 @@ class SearchTrace(NamedTuple):
 
     ``key`` : (n_candidates,) the pool; ``inclusion`` : (n_candidates,) the probability of each
     being in, given all else, on average over the chain. Both are empty where nothing is frozen yet.
-    ``counter`` : (4, 3) exchanges, births, deaths and sweeps proposed, possible, accepted.
+    ``counter`` : (5, 3) exchanges, births, deaths, sweeps and flips proposed, possible, accepted.
     ``power`` : (n_rungs,) powers of the likelihood; ``swap`` : (n_rungs, 2) exchanges with the next
     rung, tried and made; ``n_trips`` : (1,) states that came back from the hottest rung.
     """

@@ -67,11 +67,13 @@ class Sweep(NamedTuple):
 class Informed(NamedTuple):
     """All that informed moves need, and what they leave behind.
 
-    ``before`` : the state before a sweep. ``reference`` : (1,) the rung's reference variance.
+    ``before`` : the state before a sweep. ``reference``, ``penalty`` : (1,) the rung's
+    reference variance σ_r², and κσ_r².
     ``inclusion`` : (n,) sum of the probabilities of being in, given all else, over ``n_averaged``
     : (1,) states of the coldest rung. ``use`` : (n,) in how many proposed sweeps, of any rung, it
     was.
-    ``counter`` : (4, 3) exchanges, births, deaths and whole sweeps proposed, possible, accepted.
+    ``counter`` : (5, 3) exchanges, births, deaths, whole sweeps and flips proposed, possible,
+    accepted.
     ``n_moves`` : how many a sweep makes.
     """
 
@@ -79,6 +81,7 @@ class Informed(NamedTuple):
     sweep: Sweep
     before: Chain
     reference: Float1D
+    penalty: Float1D
     inclusion: Float1D
     n_averaged: Int1D
     use: Int1D

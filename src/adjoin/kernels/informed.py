@@ -7,10 +7,14 @@ coefficients' prior as it is that has no closed form, but nearly: with R, U and 
 
 .. math::
     \hat m(T) = p(T) \frac{Γ(E)\, B^{-E} σ_r^{2(E-A)}}{\prod_i U_{ii} d_i}, \quad
-    B = β + \tfrac w2 ‖y‖² R, \quad E = \max(A - \tfrac p2, \tfrac A2), \quad A = α + \tfrac{wn}2
+    B = β - κσ_r² + \tfrac w2 ‖y‖² R, \quad
+    E = \max(A - \tfrac p2, \tfrac A2), \quad A = α + \tfrac{wn}2
 
-and :math:`\hat q(σ²|T) = IG(E, B)`. A sweep makes several moves that are reversible with respect to
-:math:`\hat m`, draws σ² from :math:`\hat q`, and is accepted as a whole with the ratio of
+and :math:`\hat q(σ²|T) = IG(E, B)`. (Of the exponent :math:`w‖y‖²R/2σ²` the coefficients' prior has
+:math:`‖θ‖²/2σ_θ²`, which does not depend on σ². κ is what that was where the reference was taken
+from; its factor :math:`e^{-κ}`, the same for all structures, is left out.) A sweep makes several
+moves that are reversible with respect to :math:`\hat m`, draws σ² from :math:`\hat q`, and is
+accepted as a whole with the ratio of
 
 .. math:: ω(T, σ²) = \frac{π(T, σ²)}{\hat m(T)\, \hat q(σ²|T)}
 
@@ -84,23 +88,34 @@ NEGLIGIBLE = -65.0
 
 
 class Surrogate(NamedTuple):
-    r"""The numbers of :math:`\hat m`: A, β, :math:`\tfrac w2 ‖y‖²` and :math:`\log σ_r²`."""
+    r"""The numbers of :math:`\hat m`: A, β, κσ_r², :math:`\tfrac w2 ‖y‖²` and :math:`\log σ_r²`."""
 
     shape: float
     scale: float
+    penalty: float
     energy: float
     log_reference: float
 
 
 @kernel()
-def make_surrogate(target: Target, data: Regression, reference: float) -> Surrogate:
-    """These numbers, for a reference variance.
+def make_surrogate(target: Target, data: Regression, reference: float, penalty: float) -> Surrogate:
+    """These numbers, for a reference variance and κσ_r².
 
     Mutates: nothing. Allocates: nothing.
     """
     power, norm = target.power, data.target_norm
     shape = target.noise_shape + 0.5 * power * data.n_rows
-    return Surrogate(shape, target.noise_scale, 0.5 * power * norm * norm, math.log(reference))
+    energy = 0.5 * power * norm * norm
+    return Surrogate(shape, target.noise_scale, penalty, energy, math.log(reference))
+
+
+@kernel()
+def scale_of(surrogate: Surrogate, left: float) -> float:
+    """B where R is `left`; not positive where the surrogate has no mass.
+
+    Mutates: nothing. Allocates: nothing.
+    """
+    return surrogate.scale - surrogate.penalty + surrogate.energy * left
 
 
 @kernel()
@@ -130,14 +145,14 @@ def weigh_all(
     n_before = n - 1 if q >= 0 else n
     left, log_rate = sweep.left[0] + zeta * zeta, math.log(term_rate(prior, n_counted))
     before, after = shape_of(surrogate, n_before), shape_of(surrogate, n_before + 1)
-    b, energy, largest = surrogate.scale + surrogate.energy * left, surrogate.energy, -math.inf
+    b, energy, largest = scale_of(surrogate, left), surrogate.energy, -math.inf
     for j in range(weight.shape[0]):
         s = odds.pivot[j] + direction[j] * direction[j]
         r = odds.lead[j] + direction[j] * zeta
         value = -math.inf
         if (pool.row[j] < 0 or pool.row[j] == q) and s > CLEAR:
             gain = r * r / s
-            if left - gain > LEAST:
+            if left - gain > LEAST and energy * gain < b:
                 value = pool.log_prior[j] - after * math.log(1.0 - energy * gain / b)
                 value += log_rate if pool.degree[j] > 0 else 0.0
         weight[j] = value
@@ -168,7 +183,7 @@ def log_remainder(chain: Chain, log_evidence: float, surrogate: Surrogate, sweep
     slack = surrogate.shape - shape_of(surrogate, n)
     return (
         log_evidence
-        + surrogate.energy * sweep.left[0] / noise
+        + (surrogate.energy * sweep.left[0] - surrogate.penalty) / noise
         - slack * (math.log(noise) - surrogate.log_reference)
         + sweep.left[1]
     )
@@ -256,7 +271,7 @@ def step_informed(
         old, place = sweep.candidate[q], sweep.place[q]
     n_counted = count_terms(chain, rules.moves.n_fixed, 1, chain.atom.shape[1])
     n_counted -= 1 if old >= 0 and pool.degree[old] > 0 else 0
-    surrogate = make_surrogate(rules.target, data, informed.reference[0])
+    surrogate = make_surrogate(rules.target, data, informed.reference[0], informed.penalty[0])
     log_unit, total, zeta = weigh_all(informed, surrogate, rules.prior, n, n_counted, q)
     if not total > 0.0:
         return PROPOSED
@@ -384,7 +399,10 @@ def sweep_candidates(
     if not lay_out(chain, reference, power, data, table, work, informed):
         return log_evidence
     counter[SWEEP, POSSIBLE] += 1
-    before, surrogate = informed.before, make_surrogate(target, data, reference)
+    before = informed.before
+    surrogate = make_surrogate(target, data, reference, informed.penalty[0])
+    if not scale_of(surrogate, informed.sweep.left[0]) > 0.0:
+        return log_evidence
     copy_state(chain, before)
     noise, found = chain.noise[0], log_evidence
     shift = 0.0 if is_sharp(noise, power, norm) else surrogate.energy / noise
@@ -398,7 +416,7 @@ def sweep_candidates(
         stage = step_informed(rng, move, chain, rules, data, table, work, informed)
         counter[move, POSSIBLE] += 1 if stage != PROPOSED else 0
         counter[move, ACCEPTED] += 1 if stage == ACCEPTED else 0
-    left = surrogate.scale + surrogate.energy * informed.sweep.left[0]
+    left = scale_of(surrogate, informed.sweep.left[0])
     chain.noise[0] = draw_inverse_gamma(rng, shape_of(surrogate, chain.n_terms[0]), left)
     log_uniform = math.log(1.0 - rng.random())
     for i in range(chain.n_terms[0]):

@@ -35,7 +35,8 @@ class PowerLadder(NamedTuple):
     """The rungs of one chain, coldest first.
 
     ``state`` : as `Chain`, every array with the rung as its first axis. ``power`` : (n_rungs,) w.
-    ``reference`` : (n_rungs,) the noise variance that informed moves are laid out at.
+    ``reference`` : (n_rungs,) the noise variance that informed moves are laid out at; ``penalty`` :
+    (n_rungs,) what the coefficients' prior has of their exponent, times that.
     ``swap`` : (n_rungs, 2) exchanges with the next rung, tried and made.
     ``is_from_hot`` : (n_rungs,) 1 where the state was at the hottest rung since it was at the
     coldest. ``n_trips`` : (1,) how many came back from there.
@@ -45,6 +46,7 @@ class PowerLadder(NamedTuple):
     state: Chain
     power: Float1D
     reference: Float1D
+    penalty: Float1D
     swap: Int2D
     is_from_hot: Int1D
     n_trips: Int1D

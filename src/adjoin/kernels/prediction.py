@@ -27,6 +27,7 @@ from adjoin.kernels.evidence import (
     squared_error_clearly,
     squared_error_doubled,
 )
+from adjoin.kernels.flips import try_flips
 from adjoin.kernels.informed import average_inclusion, sweep_candidates
 from adjoin.kernels.layouts import Regression
 from adjoin.kernels.moves import propose
@@ -199,7 +200,7 @@ def visit_rung(
     data: Regression,
     desk: Desk,
 ) -> tuple[bool, float]:
-    """Samples of one rung, where a round begins after informed moves; as `draw_sample`.
+    """Samples of one rung, where a round begins after flips and informed moves; as `draw_sample`.
 
     ``desk.log_evidence`` and the fit must be the rung's own, or that NaN. (One kernel for the
     coldest rung and for the others: two would take twice the time to compile.)
@@ -212,8 +213,12 @@ def visit_rung(
     if math.isnan(desk.log_evidence[0]):
         gather_fit(chain, data, table, work)
         desk.log_evidence[0] = evaluate_present(chain, power, data, table, work)
+    if is_round:
+        desk.log_evidence[0] = try_flips(
+            rng, chain, mine, data, table, work, informed, desk.flips, desk.log_evidence[0]
+        )
     if is_round and informed.pool.key.shape[0] > 0:
-        informed.reference[0] = ladder.reference[c]
+        informed.reference[0], informed.penalty[0] = ladder.reference[c], ladder.penalty[c]
         desk.log_evidence[0] = sweep_candidates(
             rng, chain, mine, data, table, work, informed, desk.log_evidence[0]
         )
@@ -235,7 +240,8 @@ def room_needed(ladder: PowerLadder, desk: Desk, is_round: bool) -> int:
     if not is_round:
         return 1
     n_rungs = ladder.power.shape[0]
-    needed = desk.informed.pool.key.shape[0] + n_rungs * ladder.interval + 1
+    needed = desk.informed.pool.key.shape[0] + desk.flips.key.shape[0]
+    needed += n_rungs * ladder.interval + 1
     for c in range(n_rungs):
         needed += ladder.state.n_terms[c, 0]
     return needed
@@ -256,7 +262,7 @@ def run_rounds(
     """
     cold, table, trace = rung(ladder.state, 0), desk.table, desk.trace
     n_rungs = ladder.power.shape[0]
-    is_stirred = n_rungs > 1 or desk.informed.pool.key.shape[0] > 0
+    is_stirred = n_rungs > 1 or desk.informed.pool.key.shape[0] > 0 or desk.flips.key.shape[0] > 0
     n_drawn, is_new, error = 0, True, 0.0
     gather_fit(cold, data, table, desk.work)
     desk.log_evidence[0] = evaluate_present(cold, ladder.power[0], data, table, desk.work)
@@ -297,8 +303,9 @@ def run_prediction(
     """Draw samples until `n_samples` are drawn, or the table or the trace is full.
 
     The chain is a value: however it is cut into calls, and whatever the table holds on entry, the
-    samples are the same. Where there are other rungs or candidates, a round of ``ladder.interval``
-    samples begins with as many of every other rung, exchanges, and informed moves.
+    samples are the same. Where there are other rungs, candidates or groups to flip, a round of
+    ``ladder.interval`` samples begins with as many of every other rung, exchanges, flips and
+    informed moves.
     Returns the number of samples drawn, or -1 if the present structure cannot be factorised.
 
     Mutates: rng, ladder, desk. Allocates: nothing.

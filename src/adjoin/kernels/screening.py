@@ -249,7 +249,7 @@ def weigh_rung(
     weight, n, n_fixed = informed.sweep.odds.weight, chain.n_terms[0], rules.moves.n_fixed
     for j in range(score.shape[0]):
         score[j] = weight[j]
-    surrogate = make_surrogate(rules.target, data, chain.noise[0])
+    surrogate = make_surrogate(rules.target, data, chain.noise[0], 0.0)
     n_counted = count_terms(chain, n_fixed, 1, chain.atom.shape[1])
     for q in range(n_fixed, n):
         own = informed.sweep.candidate[q]

@@ -29,12 +29,13 @@ SWAP_INPUT = 7
 SWAP_OUTPUT = 8
 N_MOVES = 9
 
-# The informed moves, which have counters of their own.
+# The informed moves and flips, which have counters of their own: append, never renumber.
 EXCHANGE = 0
 BIRTH = 1
 DEATH = 2
 SWEEP = 3
-N_INFORMED = 4
+FLIP = 4
+N_INFORMED = 5
 
 # What a proposal would do to the list of terms.
 IMPOSSIBLE = 0

@@ -111,16 +111,37 @@ class Work(NamedTuple):
     digits: Digits
 
 
+class Flips(NamedTuple):
+    """Groups of terms that stand in for each other; see ``flips``.
+
+    ``key``, ``degree`` : (n,), ``atom`` : (n, max_degree) all terms that take part in one.
+    ``is_in`` : (n,) 1 where one is in the state under way.
+    ``member`` : terms of the groups, as rows of these, end to end; ``edge`` : (2 n_groups + 1,) the
+    two sides of group g begin at ``edge[2 g]`` and ``edge[2 g + 1]``.
+    ``n_tries`` : how many are proposed at a time.
+    """
+
+    key: Int1D
+    degree: Int1D
+    atom: Int2D
+    is_in: Int1D
+    member: Int1D
+    edge: Int1D
+    n_tries: int
+
+
 class Desk(NamedTuple):
     """What a chain of the prediction engine works with, and nothing that it is.
 
-    ``informed`` : the pool and its sweeps. ``trace`` : of the coldest rung; ``idle`` : takes the
-    counts of the others. ``log_evidence`` : (1,) of the state that ``work`` is of.
+    ``informed`` : the pool and its sweeps. ``flips`` : groups of terms. ``trace`` : of the coldest
+    rung; ``idle`` : takes the counts of the others. ``log_evidence`` : (1,) of the state that
+    ``work`` is of.
     """
 
     table: ProductTable
     work: Work
     informed: Informed
+    flips: Flips
     trace: Trace
     idle: Trace
     log_evidence: Float1D

@@ -64,6 +64,7 @@ class PredictionChain:
         self.n_adapted = 0
         self._work = make_work(capacity, max_degree, 2 * self._most_candidates)
         self.informed = make_informed(no_terms(max_degree), capacity, setup.search.moves)
+        self._flips = setup.flips()
         first = max(_FIRST_CAPACITY, 2 * capacity + 2)
         most = int((setup.table_bytes // 8) ** 0.5)
         self._table = make_table(max(min(first, most), 2 * capacity + 2), max_degree)
@@ -100,7 +101,7 @@ class PredictionChain:
         rng.bit_generator.state = unpack_generator(packed["generator"])
         state = Chain(**{name: packed[name].copy() for name in Chain._fields})
         ladder = make_ladder(state, packed["power"].copy(), setup.search.interval)
-        for name in ("reference", "swap", "is_from_hot", "n_trips"):
+        for name in ("reference", "penalty", "swap", "is_from_hot", "n_trips"):
             getattr(ladder, name)[:] = packed[name]
         chain = cls(setup, ladder, rng)
         terms = Terms(*(packed[f"pool_{name}"].copy() for name in Terms._fields))
@@ -151,7 +152,8 @@ class PredictionChain:
         n_terms = int(self.ladder.state.n_terms.sum())
         if search.is_plain:
             return n_terms + 1
-        return 2 * n_terms + n_candidates + search.rungs * search.interval + 1
+        n_flipped = len(self._flips.key)
+        return 2 * n_terms + n_candidates + n_flipped + search.rungs * search.interval + 1
 
     @property
     def _largest(self) -> int:
@@ -207,7 +209,8 @@ class PredictionChain:
     @property
     def _desk(self) -> Desk:
         trace, idle = self.buffer, self._idle
-        return Desk(self._table, self._work, self.informed, trace, idle, np.full(1, np.nan))
+        informed, flips, evidence = self.informed, self._flips, np.full(1, np.nan)
+        return Desk(self._table, self._work, informed, flips, trace, idle, evidence)
 
     def _singular(self) -> str:
         structure = self.engine.encoding.structure(tuple(self.state.key[: self.n_terms].tolist()))
@@ -222,10 +225,20 @@ class PredictionChain:
             self.ladder.power[:] = place_rungs(self.ladder.power, self.ladder.swap)
         if self._most_candidates:
             self._set_pool(self._choose_pool())
-        self.ladder.reference[:] = self.ladder.state.noise[:, 0]
+        self._set_reference()
         self.ladder.swap[:] = 0
         self.ladder.n_trips[:] = 0
         self.ladder.is_from_hot[:] = 0
+
+    def _set_reference(self) -> None:
+        """σ_r² of every rung, and κσ_r² by its present coefficients."""
+        state, ladder = self.ladder.state, self.ladder
+        is_in = np.arange(state.theta.shape[1]) < state.n_terms
+        is_in[:, : len(self.engine.regression.pinned_theta)] = False
+        square = np.sum(np.where(is_in, state.theta, 0.0) ** 2, axis=1)
+        ladder.reference[:] = state.noise[:, 0]
+        ladder.penalty[:] = 0.5 * square / state.coefficient[:, 0] * ladder.reference
+        ladder.penalty[ladder.power == 0.0] = 0.0  # without data there is no such exponent
 
     def _set_pool(self, terms: Terms) -> None:
         capacity = self.engine.problem.capacity
@@ -269,9 +282,10 @@ class PredictionChain:
         return terms
 
     def _in_use(self, every: Terms, most: int) -> Terms:
-        """The terms of the rungs that can be candidates, those of the coldest first of all."""
+        """The terms of the rungs that can be candidates, those of the coldest first; of flips."""
         state = self.ladder.state
         keys = [state.key[c, : state.n_terms[c, 0]] for c in range(len(self.ladder.power))]
+        keys.append(self._flips.key)
         found = dict.fromkeys(np.concatenate(keys).tolist())
         listed = set(every.key[np.isin(every.key, list(found))].tolist())
         first = [key for key in found if key in listed][:most]
@@ -328,7 +342,7 @@ class PredictionChain:
     def pack(self) -> Packed:
         """Everything needed to continue, and the trace so far, as plain arrays."""
         packed = {name: value.copy() for name, value in self.ladder.state._asdict().items()}
-        for name in ("power", "reference", "swap", "is_from_hot", "n_trips"):
+        for name in ("power", "reference", "penalty", "swap", "is_from_hot", "n_trips"):
             packed[name] = getattr(self.ladder, name).copy()
         terms = terms_of(self.informed.pool)
         packed |= {f"pool_{name}": values.copy() for name, values in terms._asdict().items()}
@@ -380,6 +394,7 @@ def make_ladder(state: Chain, power: Float1D, interval: int) -> PowerLadder:
         state=state,
         power=power,
         reference=state.noise[:, 0].copy(),
+        penalty=np.zeros(n_rungs),
         swap=np.zeros((n_rungs, 2), dtype=np.int64),
         is_from_hot=np.zeros(n_rungs, dtype=np.int64),
         n_trips=np.zeros(1, dtype=np.int64),

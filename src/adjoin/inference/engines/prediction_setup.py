@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from adjoin.grammar.encoding import Encoding
+from adjoin.inference.flips import Keys, make_flips
 from adjoin.inference.moves import Moves
 from adjoin.inference.pool import list_alphabet, make_listing
 from adjoin.inference.prior import Prior
@@ -18,6 +19,7 @@ from adjoin.inference.search import Search
 from adjoin.kernels.layouts import Regression
 from adjoin.kernels.screening import Listing
 from adjoin.kernels.state import Rules, Target
+from adjoin.kernels.tables import Flips
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +40,14 @@ class PredictionSetup:
     table_bytes : int
         Most memory that one chain's table of inner products may take. Results do not depend on it.
     search : Search
-        Informed moves and tempering.
+        Informed moves, flips and tempering.
     burn_in : float
         The share of the samples during which pool and rungs may change.
     starts : tuple of tuple of int
         Structures, as keys of their terms, that the colder half of the rungs begins with, in an
         order of the chain's own. Default: none, and every rung begins with a term from the prior.
+    known : tuple of tuple of int
+        Structures, alike, whose differences are the groups of terms to flip.
 
     Attributes
     ----------
@@ -62,7 +66,8 @@ class PredictionSetup:
     table_bytes: int = 128 * 2**20
     search: Search = field(default_factory=Search)
     burn_in: float = 0.5
-    starts: tuple[tuple[int, ...], ...] = ()
+    starts: tuple[Keys, ...] = ()
+    known: tuple[Keys, ...] = ()
     rules: Rules = field(init=False)
     shared: dict[str, Any] = field(init=False, default_factory=dict)
 
@@ -98,6 +103,10 @@ class PredictionSetup:
     def listing(self) -> Listing:
         """The alphabet, to choose candidates from."""
         return make_listing(list_alphabet(self.rules.prior, self.encoding), self.regression)
+
+    def flips(self) -> Flips:
+        """Groups of terms to flip, with room to note which are in: one for each chain."""
+        return make_flips(self.encoding, self.known, self.search.flips)
 
     def rules_at(self, power: float) -> Rules:
         """The rules of another rung."""

@@ -130,6 +130,7 @@ def make_informed(terms: Terms, capacity: int, n_moves: int) -> Informed:
         ),
         before=make_chain(capacity, terms.atom.shape[1]),
         reference=np.ones(1),
+        penalty=np.zeros(1),
         inclusion=np.zeros(n),
         n_averaged=np.zeros(1, dtype=np.int64),
         use=np.zeros(n, dtype=np.int64),
