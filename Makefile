@@ -65,12 +65,13 @@ bench-rigs: install
 bench-real: install
 	$(BIN)/python benchmarks/real.py $(REAL)
 
-# Whether chains find what is there, and agree: planted systems, then measured records; an hour.
+# Whether chains find what is there, and agree: planted systems, then measured records; hours.
 bench-search: install
 	$(BIN)/python benchmarks/planted.py delays
 	$(BIN)/python benchmarks/planted.py alphabet
 	$(BIN)/python benchmarks/planted.py masses
 	$(BIN)/python benchmarks/mixing.py
+	$(BIN)/python benchmarks/agreement.py
 	$(BIN)/python benchmarks/averages.py
 
 # The pages in docs/cases, by full runs: half an hour on two cores.

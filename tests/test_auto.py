@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.engines import prediction_engine
 
 import adjoin
 from adjoin.errors import AdjoinError
+from adjoin.inference.best import choose_leaders
+from adjoin.inference.flips import differences
 from adjoin.inference.search import Search
 from adjoin.inference.stages import MOST_SAMPLES, Stage, plan_stages
+from adjoin.kernels.state import FLIP
 from adjoin.results import stage_words, staged
 from adjoin.results.stopping import Agreement, agreement
 
@@ -81,7 +87,7 @@ def test_the_last_stage_begins_with_what_was_found(short_stages: None, tmp_path:
     assert settings.ended_by == "max_samples"
     found, n_chains = stage_words.found_alone(settings)
     assert 0 <= found <= n_chains == 2
-    assert f"{found} of 2 of these" in stage_words.in_words(settings)
+    assert f"{found} of 2 chains that began anywhere" in stage_words.in_words(settings)
     assert len(posterior.diagnostics["search"]) == 2
     path = tmp_path / "run.nc"
     posterior.save(path)
@@ -90,6 +96,82 @@ def test_the_last_stage_begins_with_what_was_found(short_stages: None, tmp_path:
     for one, other in zip(posterior.traces, again.traces, strict=True):
         for name, values in one.search._asdict().items():
             assert getattr(other.search, name).tolist() == values.tolist()
+
+
+JOINT = [{}, {"is_joint": True}, {"is_control": True}, {"is_joint": True}, {"is_control": True}]
+"""Stages: one that begins anywhere, then joint ones with their controls."""
+
+
+@pytest.mark.parametrize(
+    ("agreed", "heights", "max_samples", "ended_by", "n_stages"),
+    [
+        ("1", "0", None, "agreement", 1),  # chains that began anywhere agree
+        ("010", "000", None, "agreement", 3),  # nothing better was found by the control
+        ("01010", "00999", None, "agreement", 5),  # something better was: on with it
+        ("00010", "00009", None, "max_samples", 5),
+        ("001", "000", None, "max_samples", 5),  # a control's own agreement says nothing
+        ("00000", "09", None, "climbing", 2),
+        ("00000", "09", 10**6, "max_samples", 5),  # whoever says how far to go is taken at his word
+    ],
+)
+def test_what_ends_a_run(
+    monkeypatch: pytest.MonkeyPatch,
+    agreed: str,
+    heights: str,
+    max_samples: int | None,
+    ended_by: str,
+    n_stages: int,
+) -> None:
+    """By a script of who agrees, and of how good the best is: a digit for each stage."""
+    search = Search(candidates=10, interval=20, screenings=1, flips=5)
+    plan = [Stage(search, 100, **stage) for stage in JOINT]
+    reached, values = iter(agreed.ljust(5, "0")), iter(heights.ljust(5, heights[-1]))
+    value = [0.0]
+
+    def agree(posterior: Any) -> Agreement:
+        value[0] = 20.0 * float(next(values))
+        return Agreement(1.0, 500.0, 0.0, 0.0 if next(reached) == "1" else 1.0)
+
+    monkeypatch.setattr(staged, "plan_stages", lambda most: iter(plan))
+    monkeypatch.setattr(staged, "agreement", agree)
+    monkeypatch.setattr(staged, "best_structure", lambda engine, trace: (value[0], ()))
+    u, y = _delayed(3, 5, 100)
+    options = {"max_lag": 4, "max_degree": 1, "thin": 1, "chains": 2, "max_samples": max_samples}
+    posterior = _identifier(samples="auto", **options).fit(u, y).posterior_
+    settings = posterior.settings
+    assert (settings.ended_by, len(settings.stages)) == (ended_by, n_stages)
+    assert stage_words.reported_stage(settings)["is_control"] is False
+    words = posterior.diagnostics["verdict"]
+    assert any("max_lag" in piece for piece in words["advice"]) == (ended_by == "climbing")
+
+
+def test_what_is_known_is_flipped() -> None:
+    """Two sets of terms stand in for each other exactly: chains of one step hardly get across."""
+    rng = np.random.default_rng(0)
+    u = rng.choice([0.0, 1.0], size=400)
+    y = 0.7 * u + 0.1 * rng.standard_normal(400)
+    data = adjoin.Dataset.from_arrays(u, y)
+    grammar = adjoin.Grammar.volterra(max_lag=1, max_degree=3, constant=False)
+    engine = prediction_engine(data, grammar.alphabet, thin=1)
+    pairs = ["u(k) + u(k-1)", "u(k)^2 + u(k-1)^2", "u(k)^3 + u(k-1)^3"]
+    known = tuple(
+        tuple(engine.encoding.key(term) for term in adjoin.Structure.parse(text)) for text in pairs
+    )
+    searching = replace(engine, search=Search(flips=20, interval=10), known=known)
+    chain = searching.start(0)
+    chain.advance(2000)
+    tried, possible, made = chain.finish().search.counter[FLIP].tolist()
+    assert tried == 200 * 20
+    assert 0 < made < possible < tried
+
+
+def test_leaders_are_more_than_one_move_apart() -> None:
+    found = [(3.0, (1, 2, 3)), (2.9, (1, 2, 4)), (2.8, (1, 2)), (5.0, (7, 8, 9)), (1.0, (1, 5, 6))]
+    leaders = choose_leaders(found, 3)
+    assert leaders == [(5.0, (7, 8, 9)), (3.0, (1, 2, 3)), (1.0, (1, 5, 6))]
+    assert choose_leaders(found, 1) == leaders[:1]
+    assert differences([keys for _, keys in found[:3]]) == []
+    assert differences([(1, 2, 3), (1, 4), (1, 2, 3, 4)]) == [((2, 3), (4,)), ((), (2, 3))]
 
 
 def test_a_time_limit_is_named(short_stages: None) -> None:
@@ -113,9 +195,10 @@ def test_stages_stay_within_the_bound() -> None:
         stages = list(plan_stages(most))
         assert 0 < sum(stage.samples for stage in stages) <= most
         assert not stages[0].is_joint
-    joint = [stage.is_joint for stage in plan_stages(MOST_SAMPLES)]
-    assert joint == sorted(joint)
-    assert joint.count(True) == 1
+        followed = dict(pairwise(stages))
+        assert all(followed[stage].is_control for stage in stages if stage.is_joint)
+    assert sum(stage.is_joint for stage in plan_stages(MOST_SAMPLES)) == 3
+    assert any(stage.search.rungs > 1 for stage in plan_stages(1_000_000))
 
 
 @pytest.mark.parametrize(
@@ -158,7 +241,7 @@ def test_the_page_tells_the_stages(short_stages: None, tmp_path: Any) -> None:
     posterior = identifier.fit(u, y).posterior_
     adjoin.write_report(posterior, tmp_path / "page.html", draws=20)
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "3 stages, the last with 400 samples a chain" in page
+    assert "3 stages, the one reported with 400 samples a chain" in page
     assert "what was found" in page
 
 

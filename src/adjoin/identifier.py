@@ -71,7 +71,7 @@ class Identifier(Estimator):
         is the result.
     max_samples : int, optional
         With ``samples="auto"``: the most that a chain draws in all stages together. Default:
-        300,000, and fewer where chains still find structures so much better that the rest would
+        500,000, and fewer where chains still find structures so much better that the rest would
         not make them agree.
     time_limit : float, optional
         With ``samples="auto"``: no stage is begun that would probably end later than so many

@@ -38,7 +38,8 @@ OWN: dict[str, dict[str, Any]] = {
     "toy": {"rule": "paper"},
 }
 OWN["prediction, searching"] = OWN["prediction"] | {
-    "search": Search(candidates=20, moves=3, interval=7, rungs=3, hottest=0.1)
+    "search": Search(candidates=20, moves=3, interval=7, rungs=3, hottest=0.1, flips=6),
+    "known": ((1, 2), (2, 3, 4), (5,), (1, 6, 7)),
 }
 """Fewer candidates than terms: what the pool is, burn-in decides, in which rungs move as well."""
 N_SAMPLES = {"prediction": 3000, "prediction, searching": 1500, "abc": 400, "toy": 150}

@@ -121,7 +121,7 @@ def fit(
         typer.Option(
             min=1,
             help="Of auto, the most that a chain draws in all stages."
-            r"  \[default: 300000, fewer where that would be in vain]",
+            r"  \[default: 500000, fewer where that would be in vain]",
         ),
     ] = None,
     time_limit: Annotated[

@@ -7,22 +7,25 @@ Receives how many samples a chain may draw in all; gives one stage after another
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from adjoin.inference.search import Search
 
 AUTO = "auto"
-MOST_SAMPLES = 300_000
+MOST_SAMPLES = 500_000
 """Of a chain in all stages together, where nobody says otherwise."""
 
 PILOT = Search(candidates=256, moves=5, interval=20, screenings=1)
 """For a short run that decides something beforehand."""
 _QUICK = Search(candidates=256, moves=5, interval=100, screenings=1)
 _INFORMED = Search(candidates=512, moves=10, interval=10, screenings=3, flips=200)
+_TEMPERED = Search(candidates=1024, moves=20, interval=20, screenings=3, flips=200)
 # A short ladder weighs what is near; a long one, down to a fiftieth, finds what is far.
-_SHORT = Search(candidates=1024, moves=20, interval=20, rungs=8, hottest=0.25, flips=200)
-_LONG = Search(candidates=1024, moves=20, interval=20, rungs=24, flips=200)
+_SHORT = replace(_TEMPERED, rungs=8, hottest=0.25)
+_LONG = replace(_TEMPERED, rungs=24)
 _FRESH = 20_000
+_CONTROL = 10_000
 
 
 class Stage(NamedTuple):
@@ -49,7 +52,7 @@ def plan_stages(max_samples: int) -> Iterator[Stage]:
     n_drawn = min(first.samples, max_samples)
     yield first._replace(samples=n_drawn)
     for stage in stages:
-        if n_drawn + stage.samples + (_FRESH if stage.is_joint else 0) > max_samples:
+        if n_drawn + stage.samples + (_CONTROL if stage.is_joint else 0) > max_samples:
             return
         n_drawn += stage.samples
         yield stage
@@ -59,9 +62,9 @@ def _unbounded() -> Iterator[Stage]:
     yield Stage(_QUICK, _FRESH)
     for _ in range(3):
         yield Stage(_INFORMED, _FRESH)
-    joint = [Stage(_INFORMED, 40_000), Stage(_INFORMED, 120_000), Stage(_SHORT, 80_000)]
+    joint = [Stage(_INFORMED, n) for n in (40_000, 120_000, 200_000)] + [Stage(_SHORT, 80_000)]
     while True:
         for stage in joint:
             yield stage._replace(is_joint=True)
-            yield Stage(_INFORMED, _FRESH, is_control=True)
+            yield Stage(_SHORT, _CONTROL, is_control=True)
         joint = [Stage(_LONG, 2 * joint[-1].samples)]

@@ -24,7 +24,6 @@ import math
 import numpy as np
 
 from adjoin.kernels._jit import kernel
-from adjoin.kernels.candidates import Informed
 from adjoin.kernels.draw import draw_index
 from adjoin.kernels.edits import apply_edit, copy_state
 from adjoin.kernels.evidence import evaluate_present, gather_fit
@@ -40,7 +39,7 @@ from adjoin.kernels.state import (
     Chain,
     Rules,
 )
-from adjoin.kernels.tables import Flips, ProductTable, Work
+from adjoin.kernels.tables import Desk, Flips, Work
 
 
 @kernel()
@@ -108,55 +107,44 @@ def flip_group(chain: Chain, flips: Flips, g: int, side: int, work: Work) -> boo
 
 @kernel()
 def try_flips(
-    rng: np.random.Generator,
-    chain: Chain,
-    rules: Rules,
-    data: Regression,
-    table: ProductTable,
-    work: Work,
-    informed: Informed,
-    flips: Flips,
-    log_evidence: float,
-) -> float:
-    """Propose flips one after another; the log evidence after.
+    rng: np.random.Generator, chain: Chain, rules: Rules, data: Regression, desk: Desk
+) -> None:
+    """Propose flips one after another, each decided on its own.
 
-    The fit in `work.current`, its factor and `log_evidence` must be of the present state, and are
-    again. There must be room in the table for all terms of groups.
+    The fit in ``desk.work``, its factor and ``desk.log_evidence`` must be of the present state, and
+    are again. There must be room in the table for all terms of groups.
 
-    Mutates: rng, chain, table, work, informed, flips. Allocates: nothing.
+    Mutates: rng, chain, desk. Allocates: nothing.
     """
-    n_groups, counter, n_fixed = flips.edge.shape[0] // 2, informed.counter, rules.moves.n_fixed
-    if n_groups == 0:
-        return log_evidence
-    power, before, is_present = rules.target.power, informed.before, True
+    flips, work, before = desk.flips, desk.work, desk.informed.before
+    counter, n_fixed = desk.informed.counter[FLIP], rules.moves.n_fixed
+    n_groups, is_present = flips.edge.shape[0] // 2, True
     log_prior = log_prior_structure(rules.prior, chain, n_fixed)
     mark_terms(chain, flips)
-    for attempt in range(flips.n_tries + 1):
-        is_last = attempt == flips.n_tries
+    for attempt in range(flips.n_tries + 1 if n_groups > 0 else 0):
+        is_last, log_uniform = attempt == flips.n_tries, 0.0
         if is_last and is_present:
             break
-        log_uniform = 0.0
         if not is_last:
             g = draw_index(rng, n_groups)
-            counter[FLIP, PROPOSED] += 1
+            counter[PROPOSED] += 1
             side = side_of(flips, g)
             if side < 0:
                 continue
             copy_state(chain, before)
             if not flip_group(chain, flips, g, side, work):
                 continue
-            counter[FLIP, POSSIBLE] += 1
+            counter[POSSIBLE] += 1
             log_uniform = math.log(1.0 - rng.random())
-        gather_fit(chain, data, table, work)
-        found = evaluate_present(chain, power, data, table, work)
+        gather_fit(chain, data, desk.table, work)
+        found = evaluate_present(chain, rules.target.power, data, desk.table, work)
         if is_last:  # what was refused before had left its own fit there
             break
         log_prior_found = log_prior_structure(rules.prior, chain, n_fixed)
-        is_present = log_uniform < found + log_prior_found - log_evidence - log_prior
+        is_present = log_uniform < found + log_prior_found - desk.log_evidence[0] - log_prior
         if is_present:
-            counter[FLIP, ACCEPTED] += 1
-            log_evidence, log_prior = found, log_prior_found
+            counter[ACCEPTED] += 1
+            desk.log_evidence[0], log_prior = found, log_prior_found
             mark_terms(chain, flips)
         else:
             copy_state(before, chain)
-    return log_evidence

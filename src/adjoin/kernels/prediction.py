@@ -214,9 +214,7 @@ def visit_rung(
         gather_fit(chain, data, table, work)
         desk.log_evidence[0] = evaluate_present(chain, power, data, table, work)
     if is_round:
-        desk.log_evidence[0] = try_flips(
-            rng, chain, mine, data, table, work, informed, desk.flips, desk.log_evidence[0]
-        )
+        try_flips(rng, chain, mine, data, desk)
     if is_round and informed.pool.key.shape[0] > 0:
         informed.reference[0], informed.penalty[0] = ladder.reference[c], ladder.penalty[c]
         desk.log_evidence[0] = sweep_candidates(
