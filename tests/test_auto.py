@@ -145,6 +145,14 @@ def test_what_ends_a_run(
     assert any("max_lag" in piece for piece in words["advice"]) == (ended_by == "climbing")
 
 
+def test_a_control_that_finds_something_else_is_heard() -> None:
+    found = staged.Found(best={(1, 2, 3): 50.0}, visited={frozenset((1, 2, 3)), frozenset((4,))})
+    assert not found._is_news([(49.0, (1, 2, 3)), (46.0, (7, 8, 9))])  # known; far, but no good
+    assert not found._is_news([(49.0, (1, 2, 5))])  # one move leads there
+    assert found._is_news([(48.0, (7, 8, 9))])  # as good, and nowhere near
+    assert found._is_news([(53.5, (1, 2, 3, 4))])  # better
+
+
 def test_what_is_known_is_flipped() -> None:
     """Two sets of terms stand in for each other exactly: chains of one step hardly get across."""
     rng = np.random.default_rng(0)

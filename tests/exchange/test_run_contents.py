@@ -14,6 +14,7 @@ import h5py
 import numpy as np
 import pytest
 from tests.exchange.runs import assert_made_of_the_same, assert_same, free_run, load, small
+from tests.systems import quick, simulated
 
 from adjoin import AdjoinError, Posterior
 from adjoin.exchange.run_file import SCHEMA, read_run, write_run
@@ -337,6 +338,20 @@ def test_ladders_that_no_chain_could_leave_are_refused(
     rewrite(free_run_content, change, tmp_path / "run.nc")
     with pytest.raises(AdjoinError, match=f"chain_0/.*{message}"):
         read_run(tmp_path / "run.nc")
+
+
+def test_counters_from_before_there_were_flips_are_read(tmp_path: Path) -> None:
+    run = quick(samples=300, search={"candidates": 20, "interval": 5}).fit(*simulated()).posterior_
+    content, place, counters = content_of(run, tmp_path), "chain_0/search/counter", []
+    for n_rows in (5, 4, 3):
+        values = run.traces[0].search.counter[:n_rows]
+        rewrite(content, replaced(place, values), tmp_path / "run.nc")
+        if n_rows == 3:
+            with pytest.raises(AdjoinError, match="search/counter must have 5 rows, not 3"):
+                read_run(tmp_path / "run.nc")
+        else:
+            counters.append(load(tmp_path / "run.nc").traces[0].search.counter.tolist())
+    assert counters[0] == counters[1] == run.traces[0].search.counter.tolist()
 
 
 def test_a_run_that_has_lost_its_ladders_is_refused(

@@ -104,14 +104,15 @@ def choose_leaders(found: Iterable[Valued], most: int) -> list[Valued]:
     leaders: list[tuple[float, Keys, frozenset[int]]] = []
     for value, keys in sorted(found, key=lambda one: -one[0]):
         terms = frozenset(keys)
-        if all(_is_far(terms, leader) for _, _, leader in leaders):
+        if all(is_far(terms, leader) for _, _, leader in leaders):
             leaders.append((value, keys, terms))
             if len(leaders) == most:
                 break
     return [(value, keys) for value, keys, _ in leaders]
 
 
-def _is_far(left: frozenset[int], right: frozenset[int]) -> bool:
+def is_far(left: frozenset[int], right: frozenset[int]) -> bool:
+    """Whether more than one informed move leads from one structure to another."""
     return max(len(left - right), len(right - left)) > 1
 
 

@@ -24,8 +24,9 @@ _TEMPERED = Search(candidates=1024, moves=20, interval=20, screenings=3, flips=2
 # A short ladder weighs what is near; a long one, down to a fiftieth, finds what is far.
 _SHORT = replace(_TEMPERED, rungs=8, hottest=0.25)
 _LONG = replace(_TEMPERED, rungs=24)
+# Flips would only lead it to what is known.
+_CONTROL = replace(_SHORT, flips=0)
 _FRESH = 20_000
-_CONTROL = 10_000
 
 
 class Stage(NamedTuple):
@@ -33,7 +34,7 @@ class Stage(NamedTuple):
 
     ``is_joint``: its chains begin with the best structures that all chains of the stages before
     have found, so that each can weigh them against each other. ``is_control``: its chains begin
-    anywhere, after a joint stage, to see whether there is anything better; they are not reported.
+    anywhere, after a joint stage, to see whether there is anything else; they are not reported.
     """
 
     search: Search
@@ -52,7 +53,7 @@ def plan_stages(max_samples: int) -> Iterator[Stage]:
     n_drawn = min(first.samples, max_samples)
     yield first._replace(samples=n_drawn)
     for stage in stages:
-        if n_drawn + stage.samples + (_CONTROL if stage.is_joint else 0) > max_samples:
+        if n_drawn + stage.samples + (_FRESH if stage.is_joint else 0) > max_samples:
             return
         n_drawn += stage.samples
         yield stage
@@ -66,5 +67,5 @@ def _unbounded() -> Iterator[Stage]:
     while True:
         for stage in joint:
             yield stage._replace(is_joint=True)
-            yield Stage(_SHORT, _CONTROL, is_control=True)
+            yield Stage(_CONTROL, _FRESH, is_control=True)
         joint = [Stage(_LONG, 2 * joint[-1].samples)]

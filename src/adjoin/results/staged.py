@@ -14,7 +14,13 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from adjoin.inference.best import Valued, best_structure, choose_leaders, leading_structures
+from adjoin.inference.best import (
+    Valued,
+    best_structure,
+    choose_leaders,
+    is_far,
+    leading_structures,
+)
 from adjoin.inference.engine import Engine
 from adjoin.inference.engines.prediction import PredictionEngine
 from adjoin.inference.flips import Keys
@@ -45,11 +51,15 @@ class Found:
 
     ``best`` : the best structure of every chain, with its log posterior. ``leaders`` : structures
     whose differences the next stage may flip. ``notes`` : what is told of every stage.
+    ``visited`` : all structures of the stage that is reported. ``has_news`` : whether the last
+    stage has found what that one has not: something better, or as good and far from all of it.
     """
 
     best: dict[Keys, float] = field(default_factory=dict)
     leaders: list[Valued] = field(default_factory=list)
     notes: list[dict[str, Any]] = field(default_factory=list)
+    visited: set[frozenset[int]] = field(default_factory=set)
+    has_news: bool = False
 
     @property
     def height(self) -> float:
@@ -67,7 +77,11 @@ class Found:
         reached = agreement(posterior)
         best = [best_structure(engine, trace) for trace in posterior.traces]
         leading = [leading_structures(engine, trace) for trace in posterior.traces]
+        self.has_news = self._is_news(best)
         self.best |= {keys: value for value, keys in best}
+        if not stage.is_control:
+            found = (map(frozenset, trace.structures) for trace in posterior.traces)
+            self.visited = set(chain.from_iterable(found))
         self.leaders = choose_leaders([*self.leaders, *chain.from_iterable(leading)], _MOST_KNOWN)
         self.notes.append(
             {
@@ -80,6 +94,14 @@ class Found:
             }
         )
         return reached.is_reached
+
+    def _is_news(self, best: list[Valued]) -> bool:
+        """Whether any of these is better than all before, or as good and nowhere near."""
+        height = self.height
+        if max(value for value, _ in best) > height + NEAR:
+            return True
+        good = [frozenset(keys) for value, keys in best if value >= height - NEAR]
+        return any(all(is_far(terms, one) for one in self.visited) for terms in good)
 
 
 @dataclass
@@ -115,7 +137,7 @@ class StagedRun(Generic[Gathered]):
                 is_agreed = is_reached
                 if max_samples is None and risen > CLIMB:
                     return CLIMBING
-            elif is_agreed and risen <= NEAR if stage.is_control else is_reached:
+            elif is_agreed and not self.found.has_news if stage.is_control else is_reached:
                 return AGREEMENT
         return MAX_SAMPLES
 
