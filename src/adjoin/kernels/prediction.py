@@ -190,39 +190,55 @@ def draw_sample(
 
 
 @kernel()
-def visit_rung(
+def stir_rung(
     rng: np.random.Generator,
     c: int,
-    n_samples: int,
-    is_round: bool,
     ladder: PowerLadder,
     rules: Rules,
     data: Regression,
     desk: Desk,
-) -> tuple[bool, float]:
-    """Samples of one rung, where a round begins after flips and informed moves; as `draw_sample`.
+) -> None:
+    """Flips and informed moves of one rung, whose fit and log evidence are worked out first.
 
-    ``desk.log_evidence`` and the fit must be the rung's own, or that NaN. (One kernel for the
-    coldest rung and for the others: two would take twice the time to compile.)
+    (Beside `visit_rung`, which is called for every sample: what is large is not inlined, and a call
+    with a desk costs as much as a sample.)
 
     Mutates: rng, ladder, desk. Allocates: nothing.
     """
     chain, power = rung(ladder.state, c), ladder.power[c]
-    mine, trace = at_power(rules, power), desk.trace if c == 0 else desk.idle
-    table, work, informed = desk.table, desk.work, desk.informed
-    if math.isnan(desk.log_evidence[0]):
-        gather_fit(chain, data, table, work)
-        desk.log_evidence[0] = evaluate_present(chain, power, data, table, work)
-    if is_round:
-        try_flips(rng, chain, mine, data, desk)
-    if is_round and informed.pool.key.shape[0] > 0:
+    mine, table, work, informed = at_power(rules, power), desk.table, desk.work, desk.informed
+    gather_fit(chain, data, table, work)
+    desk.log_evidence[0] = evaluate_present(chain, power, data, table, work)
+    try_flips(rng, chain, mine, data, desk)
+    if informed.pool.key.shape[0] > 0:
         informed.reference[0], informed.penalty[0] = ladder.reference[c], ladder.penalty[c]
         desk.log_evidence[0] = sweep_candidates(
             rng, chain, mine, data, table, work, informed, desk.log_evidence[0]
         )
         if c == 0:
             average_inclusion(chain, mine, data, table, work, informed)
-    is_new, error = is_round, 0.0
+
+
+@kernel()
+def visit_rung(
+    rng: np.random.Generator,
+    c: int,
+    n_samples: int,
+    ladder: PowerLadder,
+    rules: Rules,
+    data: Regression,
+    desk: Desk,
+) -> tuple[bool, float]:
+    """Samples of one rung; as `draw_sample`.
+
+    ``desk.log_evidence`` and the fit must be the rung's own; nothing is drawn where that is NaN.
+    (One kernel for the coldest rung and for the others: two would take twice the time to compile.)
+
+    Mutates: rng, ladder, desk. Allocates: nothing.
+    """
+    chain, mine = rung(ladder.state, c), at_power(rules, ladder.power[c])
+    trace = desk.trace if c == 0 else desk.idle
+    is_new, error = False, 0.0
     for _ in range(0 if math.isnan(desk.log_evidence[0]) else n_samples):
         is_changed, error = draw_sample(rng, chain, mine, data, desk, trace)
         is_new = is_new or is_changed
@@ -272,12 +288,12 @@ def run_rounds(
             break
         for c in range(n_rungs - 1 if is_round else 0, -1, -1):
             if is_round:
-                desk.log_evidence[0] = math.nan  # that of another rung
                 if c == 0:
                     exchange_powers(rng, ladder, data, table, desk.work)
+                stir_rung(rng, c, ladder, rules, data, desk)
             n_steps = ladder.interval if c > 0 else 1
-            is_changed, error = visit_rung(rng, c, n_steps, is_round, ladder, rules, data, desk)
-            is_new = is_new or is_changed
+            is_changed, error = visit_rung(rng, c, n_steps, ladder, rules, data, desk)
+            is_new = is_new or is_changed or is_round
             ladder.state.n_drawn[c, 0] += n_steps
         n_drawn += 1
         if cold.n_drawn[0] % rules.target.thin == 0:
