@@ -55,7 +55,7 @@ from adjoin.kernels.terms import term_key
 from adjoin.kernels.tracing import has_room, write_draw
 
 
-@kernel()
+@kernel(forceinline=True)
 def step_structure(
     rng: np.random.Generator,
     chain: Chain,
@@ -116,7 +116,7 @@ def step_structure(
     return proposed, True
 
 
-@kernel()
+@kernel(forceinline=True)
 def step_variances(
     rng: np.random.Generator,
     chain: Chain,
@@ -163,7 +163,7 @@ def step_variances(
     return log_evidence
 
 
-@kernel()
+@kernel(forceinline=True)
 def draw_sample(
     rng: np.random.Generator,
     chain: Chain,
@@ -200,8 +200,8 @@ def stir_rung(
 ) -> None:
     """Flips and informed moves of one rung, whose fit and log evidence are worked out first.
 
-    (Beside `visit_rung`, which is called for every sample: what is large is not inlined, and a call
-    with a desk costs as much as a sample.)
+    (Beside `visit_rung`, which is called for every sample and must be inlined: a call that passes a
+    desk, by value, costs several samples.)
 
     Mutates: rng, ladder, desk. Allocates: nothing.
     """
@@ -219,7 +219,7 @@ def stir_rung(
             average_inclusion(chain, mine, data, table, work, informed)
 
 
-@kernel()
+@kernel(forceinline=True)
 def visit_rung(
     rng: np.random.Generator,
     c: int,
