@@ -38,6 +38,12 @@ TEMPERED = Search(rungs=4, hottest=0.1, interval=4)
 BOTH = Search(candidates=100, moves=4, interval=3, rungs=3, hottest=0.2)
 FLIPS = Search(flips=9, interval=2)
 ALL = Search(candidates=100, moves=4, interval=3, rungs=3, hottest=0.2, flips=8)
+EVERYTHING = {
+    "power": 0.6,
+    "prior": Prior(**{**HYPER.settings, "terms_shape": 2.0}),
+    "moves": UNEVEN,
+    "is_residual": True,
+}
 CASES: dict[str, tuple[Dataset, Grammar, Search, dict[str, Any], int]] = {
     "informed only": (noisy_records(), SISO, INFORMED, {"moves": STILL}, 600),
     "informed beside the nine": (noisy_records(seed=1), SISO, INFORMED, {"moves": UNEVEN}, 600),
@@ -80,12 +86,7 @@ CASES: dict[str, tuple[Dataset, Grammar, Search, dict[str, Any], int]] = {
         noisy_records(2, lengths=(25, 30), seed=11),
         TWO.with_initial("u(k)*abs(u(k)) + v(k)"),
         BOTH,
-        {
-            "power": 0.6,
-            "prior": Prior(**{**HYPER.settings, "terms_shape": 2.0}),
-            "moves": UNEVEN,
-            "is_residual": True,
-        },
+        EVERYTHING,
         300,
     ),
     "flips beside informed moves": (
@@ -107,12 +108,7 @@ CASES: dict[str, tuple[Dataset, Grammar, Search, dict[str, Any], int]] = {
         noisy_records(2, lengths=(25, 30), seed=15),
         TWO.with_initial("u(k)*abs(u(k)) + v(k)"),
         ALL,
-        {
-            "power": 0.6,
-            "prior": Prior(**{**HYPER.settings, "terms_shape": 2.0}),
-            "moves": UNEVEN,
-            "is_residual": True,
-        },
+        EVERYTHING,
         300,
     ),
     "flips, likelihood off": (
