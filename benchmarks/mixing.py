@@ -106,7 +106,7 @@ def main() -> None:
     parser.add_argument("--times", type=float, default=12.0)
     parser.add_argument("--seeds", type=int, default=3)
     options = parser.parse_args()
-    warm = Identifier(samples=300, chains=1, seed=0, progress=False, search=INFORMED, max_lag=3)
+    warm = Identifier(samples=300, chains=1, seed=0, progress=False, search=INFORMED)
     rng = np.random.default_rng(0)
     warm.fit(rng.standard_normal(200), rng.standard_normal(200))
     print(f"{options.seconds:g} s of CPU a chain, {options.seeds} seeds")

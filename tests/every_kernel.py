@@ -25,7 +25,6 @@ KERNELS = (
     prior.draw_terms,
     prior.term_priors,
     screening.list_terms,
-    screening.fill_squares,
     screening.screen_state,
     screening.weigh_state,
 )

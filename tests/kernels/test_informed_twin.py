@@ -19,7 +19,6 @@ from tests.naive.prediction import State
 from tests.naive.prior import Term
 
 from adjoin import Dataset, Grammar
-from adjoin.inference.engines.prediction_chain import PredictionChain
 from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
 from adjoin.inference.search import Search
@@ -209,22 +208,38 @@ PENALTY = 0.4
 
 
 @pytest.mark.parametrize("case", ["informed only", "both", "residual", "power", "hyperprior"])
-def test_whatever_the_surrogate_leaves_out(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whatever_the_surrogate_leaves_out(case: str) -> None:
     """κ is taken from where a chain is; here it is given, to chain and twin alike."""
     data, grammar, search, options, n_samples = CASES[case]
     n_samples = n_samples if IS_COMPILED else n_samples // 4
     options = {"prior": Prior(), "moves": Moves(), **options}
     twin = make_twin(data, grammar, search, options, penalty=PENALTY)
-
-    def set_reference(chain: PredictionChain) -> None:
-        chain.ladder.reference[:] = chain.ladder.state.noise[:, 0]
-        chain.ladder.penalty[:] = PENALTY
-
-    monkeypatch.setattr(PredictionChain, "_set_reference", set_reference)
     chain = prediction_engine(data, grammar.alphabet, search=search, **options).start(18)
+    chain.ladder.penalty[:] = PENALTY
     chain.advance(n_samples)
     assert_same_chain(chain, list(twin.run(18, n_samples)), twin)
     assert chain.informed.counter.tolist() == list(twin.informed_counts.values())
+
+
+@pytest.mark.parametrize(
+    "case", ["informed only", "two inputs", "residual", "power", "hyperprior", "likelihood off"]
+)
+def test_the_reference_follows_until_the_burn_in_ends(case: str) -> None:
+    data, grammar, search, options, n_samples = CASES[case]
+    n_samples = n_samples if IS_COMPILED else n_samples // 4
+    options = {"prior": Prior(), "moves": Moves(), **options}
+    search = replace(search, screenings=1, rungs=1)
+    n_settling = n_samples // 2 // search.interval * search.interval
+    twin = make_twin(data, grammar, search, options, n_settling=n_settling)
+    chain = prediction_engine(
+        data, grammar.alphabet, search=search, samples=2 * n_settling, **options
+    ).start(19)
+    chain.advance(n_samples)
+    assert_same_chain(chain, list(twin.run(19, n_samples)), twin)
+    assert chain.informed.n_averaged[0] == twin.n_averaged < n_samples // search.interval
+    np.testing.assert_allclose(chain.ladder.reference, twin.references, rtol=1e-8)
+    np.testing.assert_allclose(chain.ladder.penalty, twin.penalties, rtol=1e-6)
+    assert twin.references[0] != twin.variance
 
 
 def _near_copies() -> Dataset:

@@ -61,7 +61,7 @@ class Surrogate:
 
     def law(self, terms: list[Term]) -> tuple[float, float]:
         """E and B: shape and scale of q̂(σ²|T)."""
-        scale = self.twin.noise_scale - self.twin.penalty
+        scale = self.twin.noise_scale - self.twin.penalties[self.twin.rung]
         scale += 0.5 * self.power * self.square * self.explain(terms).left
         if self.power == 0.0:
             return self.shape, scale
@@ -186,12 +186,15 @@ class InformedTwin(Twin):
         known: tuple[tuple[Term, ...], ...] = (),
         n_flips: int = 0,
         penalty: float = 0.0,
+        n_settling: int = 0,
         **options: Any,
     ) -> None:
         """With `n_moves` = 0 there are no informed moves; the pool is the whole alphabet.
 
         `n_flips` of the differences of the `known` structures are proposed before each sweep;
-        `penalty` is κσ_r² of all rungs.
+        `penalty` is κσ_r² of all rungs, and σ_r² the variance that chains begin at; for
+        `n_settling` samples both are those of the present state, and sweeps are at first taken as
+        they come.
         """
         super().__init__(*problem, **options)
         self.interval, self.n_moves = interval, n_moves
@@ -202,7 +205,9 @@ class InformedTwin(Twin):
         self.pool = sorted(editable, key=lambda t: (len(t), t)) if n_moves else []
         self.inclusion, self.n_averaged = np.zeros(len(self.pool)), 0
         self.use = dict.fromkeys(self.pool, 0)
-        self.groups, self.n_flips, self.penalty = list_groups(known), n_flips, penalty
+        self.groups, self.n_flips = list_groups(known), n_flips
+        self.n_settling, self.rung = n_settling, 0
+        self.references, self.penalties = [self.variance] * n_rungs, [penalty] * n_rungs
         self.informed_counts = {name: [0, 0, 0] for name in (*MOVES, "sweep", "flip")}
         self.swaps = [[0, 0] for _ in self.powers]
         self.is_from_hot, self.n_trips = [0] * n_rungs, 0
@@ -270,12 +275,15 @@ class InformedTwin(Twin):
         for c in range(len(rungs) - 1, -1, -1):
             if c == 0:
                 self._exchange(rng, rungs, number % 2)
-            self.power, self.counts = self.powers[c], self._counts[min(c, 1)]
+            self.rung, self.power, self.counts = c, self.powers[c], self._counts[min(c, 1)]
+            n_drawn = number * self.interval
             if self.groups:
                 rungs[c] = self._flip(rng, rungs[c])
             if self.pool:
-                rungs[c] = self._sweep(rng, rungs[c])
-            if c == 0 and self.pool:
+                if n_drawn < self.n_settling:
+                    self._follow(rungs[c])
+                rungs[c] = self._sweep(rng, rungs[c], 2 * n_drawn < self.n_settling)
+            if c == 0 and self.pool and n_drawn >= self.n_settling:
                 self.inclusion += self.inclusion_given_others(rungs[c])
                 self.n_averaged += 1
             for _ in range(self.interval if c > 0 else 0):
@@ -303,10 +311,19 @@ class InformedTwin(Twin):
         return found + self.log_tempered(*hot, self.powers[c + 1])
 
     def surrogate(self, coefficient: float) -> Surrogate:
-        """That of the present rung; the pool was chosen once, at the variance chains begin at."""
-        return Surrogate(self, self.power, self.variance, coefficient)
+        """That of the present rung."""
+        return Surrogate(self, self.power, self.references[self.rung], coefficient)
 
-    def _sweep(self, rng: np.random.Generator, state: State) -> State:
+    def _follow(self, state: State) -> None:
+        """The reference of the present rung, and κσ_r², from a state."""
+        columns, weight = self.columns.matrix(self._free(state.terms)), self.power / state.noise
+        precision = weight * columns.T @ columns + np.eye(columns.shape[1]) / state.coefficient
+        theta = np.linalg.solve(precision, weight * columns.T @ self.output)
+        square = float(theta @ theta) if self.power else 0.0
+        self.references[self.rung] = state.noise
+        self.penalties[self.rung] = 0.5 * square / state.coefficient * state.noise
+
+    def _sweep(self, rng: np.random.Generator, state: State, is_taken: bool = False) -> State:
         """Moves reversible with respect to m̂, σ² from q̂, and a decision on the whole."""
         counts, surrogate = self.informed_counts, self.surrogate(state.coefficient)
         counts["sweep"][0] += 1
@@ -338,7 +355,7 @@ class InformedTwin(Twin):
         for term in moves.members(terms):
             self.use[term] += 1
         log_ratio += surrogate.log_remainder(terms, noise)
-        if not log_uniform < log_ratio:
+        if not (is_taken or log_uniform < log_ratio):
             return state
         counts["sweep"][2] += 1
         return State(terms, noise, state.coefficient)

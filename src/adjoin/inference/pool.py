@@ -8,49 +8,40 @@ whole alphabet that explain what the present structures leave over. Of a small a
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from adjoin.arrays import Float1D, Int1D, Int2D
+from adjoin.arrays import Float1D, Int1D
 from adjoin.grammar.encoding import Encoding
 from adjoin.kernels.candidates import Pool
 from adjoin.kernels.layouts import Regression
 from adjoin.kernels.products import ROWS
-from adjoin.kernels.screening import Listing, Screening, fill_squares, list_terms
+from adjoin.kernels.screening import CHUNK, Basis, Screening, Terms, list_terms
 from adjoin.kernels.state import PriorTable
 
 MOST_LISTED = 1_000_000
 """Terms that are screened at the most; of more, as many degrees from the lowest as go in."""
 _MOST_ROWS = 8 * ROWS
 """Rows by which terms are screened."""
-_MOST_WORK = 2e9
-"""Products of one screening: by so many residuals as this allows."""
-_MOST_RESIDUALS = 24
+_MOST_WORK = 3e9
+"""Products of one screening, some tenths of a second; twice as many before terms are left out."""
+_MOST_LEFT_OUT = 24
 
 
-class Terms(NamedTuple):
-    """Terms as arrays: ``atom`` : (n, max_degree); ``degree``, ``key``, ``log_prior`` : (n,)."""
+def take(terms: Terms, places: Int1D) -> Terms:
+    """Some terms."""
+    atom, degree, key, log_prior = terms
+    return Terms(atom[places], degree[places], key[places], log_prior[places])
 
-    atom: Int2D
-    degree: Int1D
-    key: Int1D
-    log_prior: Float1D
 
-    def take(self, places: Int1D) -> Terms:
-        """Some of them."""
-        return Terms(
-            self.atom[places], self.degree[places], self.key[places], self.log_prior[places]
-        )
-
-    def join(self, more: Terms) -> Terms:
-        """These, and more of them."""
-        return Terms(
-            np.concatenate([self.atom, more.atom]),
-            np.concatenate([self.degree, more.degree]),
-            np.concatenate([self.key, more.key]),
-            np.concatenate([self.log_prior, more.log_prior]),
-        )
+def join(terms: Terms, more: Terms) -> Terms:
+    """Terms, and more of them."""
+    return Terms(
+        np.concatenate([terms.atom, more.atom]),
+        np.concatenate([terms.degree, more.degree]),
+        np.concatenate([terms.key, more.key]),
+        np.concatenate([terms.log_prior, more.log_prior]),
+    )
 
 
 def no_terms(max_degree: int) -> Terms:
@@ -80,33 +71,46 @@ def list_alphabet(prior: PriorTable, encoding: Encoding, most: int = MOST_LISTED
         atom = np.full((n + 1, max_degree), -1)
         key, log_prior = np.zeros(n, np.int64), np.zeros(n)
         list_terms(prior, degree, atom, key, log_prior)
-        found = found.join(Terms(atom[:n], np.full(n, degree), key, log_prior))
+        found = join(found, Terms(atom[:n], np.full(n, degree), key, log_prior))
     fixed = [encoding.key(term) for term in encoding.alphabet.fixed]
-    return found.take(np.flatnonzero(~np.isin(found.key, fixed)))
+    return take(found, np.flatnonzero(~np.isin(found.key, fixed)))
 
 
-def make_listing(terms: Terms, data: Regression) -> Listing:
-    """These terms, to be screened by a part of the rows that is spread over all."""
-    n_blocks = len(data.start)
+def make_screening(
+    terms: Terms, data: Regression, n_basis: int, n_left_out: int, rng: np.random.Generator
+) -> Screening:
+    """Room to hold all terms against a structure of `n_basis`, as much of it as the work allows.
+
+    Rows are spread over all, and not fewer than a block; chunks of the alphabet are drawn where
+    even that is too much.
+    """
     width = data.stop - data.start
-    step = max(1, math.ceil(int(width.sum()) / _MOST_ROWS))
-    block = np.arange(0, n_blocks, step, dtype=np.int64)
-    share = float(width[block].sum() / max(width.sum(), 1)) if n_blocks else 1.0
-    listing = Listing(*terms, square=np.zeros(len(terms.key)), block=block, share=share)
-    fill_squares(data, listing, np.zeros(ROWS))
-    return listing
-
-
-def make_screening(listing: Listing, data: Regression, n_left_out: int) -> Screening:
-    """Room for the residual of a structure, and for so many without a term, as the work allows."""
-    n_rows = int((data.stop - data.start)[listing.block].sum())
-    work = max(len(listing.key) * n_rows, 1)
-    n = 1 + min(n_left_out, _MOST_RESIDUALS, int(_MOST_WORK / work))
+    n_all, n_terms = int(width.sum()), len(terms.key)
+    work = max(n_terms * (1 + n_basis), 1)  # of a row
+    wanted = min(max(_MOST_WORK / work, ROWS), _MOST_ROWS)
+    block = np.arange(0, len(width), max(1, math.ceil(n_all / wanted)), dtype=np.int64)
+    n_rows = int(width[block].sum())
+    first = np.arange(0, n_terms, CHUNK, dtype=np.int64)
+    n_chunks = math.ceil(len(first) * min(1.0, 2.0 * _MOST_WORK / max(work * n_rows, 1)))
+    if n_chunks < len(first):
+        first = np.sort(rng.choice(first, n_chunks, replace=False))
     return Screening(
-        residual=np.zeros((n, data.target.shape[0])),
-        reference=np.zeros(n),
-        inner=np.zeros((len(listing.key), n)),
-        score=np.zeros(len(listing.key)),
+        basis=Basis(
+            block=block,
+            offset=np.cumsum(width[block]) - width[block],
+            row=np.zeros((1 + n_basis, n_rows)),
+            upper=np.zeros((n_basis, n_basis)),
+            projection=np.zeros(n_basis),
+            place=np.zeros(n_basis, dtype=np.int64),
+        ),
+        share=n_rows / n_all if n_rows else 1.0,
+        direction=np.zeros((min(n_left_out, _MOST_LEFT_OUT), n_basis)),
+        without=np.zeros((min(n_left_out, _MOST_LEFT_OUT), 2)),
+        first=first,
+        weighted=np.zeros((1 + n_basis, ROWS)),
+        inner=np.zeros((CHUNK, 1 + n_basis)),
+        square=np.zeros(CHUNK),
+        score=np.full(n_terms, -np.inf),
     )
 
 
@@ -118,7 +122,7 @@ def terms_of(pool: Pool) -> Terms:
 def likely_terms(terms: Terms, most: int) -> Terms:
     """Those with the highest prior, in their order."""
     order = np.argsort(-terms.log_prior, kind="stable")[:most]
-    return terms.take(np.sort(order))
+    return take(terms, np.sort(order))
 
 
 def best_terms(terms: Terms, score: Float1D, known: Int1D, most: int) -> Terms:
@@ -126,4 +130,4 @@ def best_terms(terms: Terms, score: Float1D, known: Int1D, most: int) -> Terms:
     score = np.where(np.isin(terms.key, known), -np.inf, score)
     most = max(min(most, int(np.isfinite(score).sum())), 0)
     order = np.argsort(-score, kind="stable")[:most]
-    return terms.take(np.sort(order))
+    return take(terms, np.sort(order))

@@ -68,7 +68,8 @@ class Informed(NamedTuple):
     """All that informed moves need, and what they leave behind.
 
     ``before`` : the state before a sweep. ``reference``, ``penalty`` : (1,) the rung's
-    reference variance σ_r², and κσ_r².
+    reference variance σ_r², and κσ_r². ``slack`` : (1,) nats that a sweep is given when it is
+    decided on: 0 for whatever counts.
     ``inclusion`` : (n,) sum of the probabilities of being in, given all else, over ``n_averaged``
     : (1,) states of the coldest rung. ``use`` : (n,) in how many proposed sweeps, of any rung, it
     was.
@@ -82,6 +83,7 @@ class Informed(NamedTuple):
     before: Chain
     reference: Float1D
     penalty: Float1D
+    slack: Float1D
     inclusion: Float1D
     n_averaged: Int1D
     use: Int1D

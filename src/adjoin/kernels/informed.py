@@ -52,6 +52,7 @@ from adjoin.kernels.draw import draw_index, draw_inverse_gamma
 from adjoin.kernels.edits import apply_edit, copy_state
 from adjoin.kernels.evidence import evaluate_present, gather_fit, is_sharp
 from adjoin.kernels.layouts import Regression
+from adjoin.kernels.linalg import solve_upper
 from adjoin.kernels.moves import count_terms
 from adjoin.kernels.odds import (
     CLEAR,
@@ -376,6 +377,30 @@ def average_inclusion(
 
 
 @kernel()
+def follow_state(
+    chain: Chain, target: Target, data: Regression, work: Work, informed: Informed
+) -> None:
+    r"""Take σ_r² from a state, and κσ_r² from the posterior mean of its coefficients.
+
+    .. math:: κ = \tfrac12 ‖θ‖² / σ_θ², \qquad θ_i = σ_θ (U^{-1} v)_i / d_i
+
+    The fit in `work.current` and its factor must be of that state.
+
+    Mutates: work, informed. Allocates: nothing.
+    """
+    fit, n = work.current, chain.n_terms[0]
+    for i in range(n):
+        work.normal[i] = fit.projection[i]
+    solve_upper(fit.factor, n, work.normal)
+    square = 0.0
+    for i in range(data.pinned_theta.shape[0], n):
+        square += (work.normal[i] / fit.spread[i]) ** 2
+    informed.reference[0] = chain.noise[0]
+    # without data there is no such exponent
+    informed.penalty[0] = 0.5 * square * chain.noise[0] if target.power > 0.0 else 0.0
+
+
+@kernel()
 def sweep_candidates(
     rng: np.random.Generator,
     chain: Chain,
@@ -429,7 +454,7 @@ def sweep_candidates(
             break
         shift = 0.0 if is_sharp(chain.noise[0], power, norm) else surrogate.energy / chain.noise[0]
         log_ratio += log_remainder(chain, found - shift, surrogate, informed.sweep)
-        if log_uniform < log_ratio:
+        if log_uniform < log_ratio + informed.slack[0]:
             counter[SWEEP, ACCEPTED] += 1
             break
         copy_state(before, chain)

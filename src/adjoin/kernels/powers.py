@@ -40,7 +40,8 @@ class PowerLadder(NamedTuple):
     ``swap`` : (n_rungs, 2) exchanges with the next rung, tried and made.
     ``is_from_hot`` : (n_rungs,) 1 where the state was at the hottest rung since it was at the
     coldest. ``n_trips`` : (1,) how many came back from there.
-    ``interval`` : samples of each rung between two exchanges.
+    ``interval`` : samples of each rung between two exchanges. ``n_settling`` : how many samples of
+    a rung its reference follows; they count for nothing.
     """
 
     state: Chain
@@ -51,6 +52,7 @@ class PowerLadder(NamedTuple):
     is_from_hot: Int1D
     n_trips: Int1D
     interval: int
+    n_settling: int
 
 
 @kernel()

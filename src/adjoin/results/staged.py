@@ -149,6 +149,7 @@ class StagedRun(Generic[Gathered]):
             samples=stage.samples,
             starts=self.found.starts if stage.is_joint else (),
             known=tuple(keys for _, keys in self.found.leaders),
+            listed=self.engine.listing,
         )
         engine.warm_up()
         seed = np.random.SeedSequence(self.seed.entropy, spawn_key=(_STAGE_KEY, number))

@@ -28,11 +28,12 @@ from adjoin.inference.engines.workspace import (
     write_terms,
 )
 from adjoin.inference.pool import (
-    Terms,
     best_terms,
+    join,
     likely_terms,
     make_screening,
     no_terms,
+    take,
     terms_of,
 )
 from adjoin.inference.prior import draw_prior_terms
@@ -42,7 +43,7 @@ from adjoin.inference.traces import ChainTrace, SearchTrace, TraceLog, make_buff
 from adjoin.kernels.hashing import rehash
 from adjoin.kernels.powers import PowerLadder
 from adjoin.kernels.prediction import run_prediction
-from adjoin.kernels.screening import screen_state, weigh_state
+from adjoin.kernels.screening import Terms, screen_state, weigh_state
 from adjoin.kernels.state import Chain, Trace
 from adjoin.kernels.tables import Desk, ProductTable
 
@@ -92,7 +93,7 @@ class PredictionChain:
             for c in range((n_rungs + 1) // 2):
                 _begin_at(setup, as_rung(state, c), setup.starts[order[c % len(order)]])
         power = first_powers(setup.power, n_rungs, search.hottest)
-        return cls(setup, make_ladder(state, power, search.interval), rng)
+        return cls(setup, _make_ladder(setup, state, power), rng)
 
     @classmethod
     def unpack(cls, setup: PredictionSetup, packed: Mapping[str, np.ndarray]) -> Self:
@@ -100,7 +101,7 @@ class PredictionChain:
         rng = np.random.Generator(np.random.PCG64())
         rng.bit_generator.state = unpack_generator(packed["generator"])
         state = Chain(**{name: packed[name].copy() for name in Chain._fields})
-        ladder = make_ladder(state, packed["power"].copy(), setup.search.interval)
+        ladder = _make_ladder(setup, state, packed["power"].copy())
         for name in ("reference", "penalty", "swap", "is_from_hot", "n_trips"):
             getattr(ladder, name)[:] = packed[name]
         chain = cls(setup, ladder, rng)
@@ -225,20 +226,9 @@ class PredictionChain:
             self.ladder.power[:] = place_rungs(self.ladder.power, self.ladder.swap)
         if self._most_candidates:
             self._set_pool(self._choose_pool())
-        self._set_reference()
         self.ladder.swap[:] = 0
         self.ladder.n_trips[:] = 0
         self.ladder.is_from_hot[:] = 0
-
-    def _set_reference(self) -> None:
-        """σ_r² of every rung, and κσ_r² by its present coefficients."""
-        state, ladder = self.ladder.state, self.ladder
-        is_in = np.arange(state.theta.shape[1]) < state.n_terms
-        is_in[:, : len(self.engine.regression.pinned_theta)] = False
-        square = np.sum(np.where(is_in, state.theta, 0.0) ** 2, axis=1)
-        ladder.reference[:] = state.noise[:, 0]
-        ladder.penalty[:] = 0.5 * square / state.coefficient[:, 0] * ladder.reference
-        ladder.penalty[ladder.power == 0.0] = 0.0  # without data there is no such exponent
 
     def _set_pool(self, terms: Terms) -> None:
         capacity = self.engine.problem.capacity
@@ -246,8 +236,7 @@ class PredictionChain:
 
     def _choose_pool(self) -> Terms:
         """What the alphabet has to offer, beside what is in use."""
-        listing, most = self.engine.listing, self._most_candidates
-        every = Terms(listing.atom, listing.degree, listing.key, listing.log_prior)
+        every, most = self.engine.listing, self._most_candidates
         if len(every.key) <= most:
             return every
         pool = terms_of(self.informed.pool)
@@ -256,15 +245,15 @@ class PredictionChain:
         n_rungs = len(self.ladder.power)
         screened = sorted({c * (n_rungs - 1) // max(_SCREENED_RUNGS - 1, 1) for c in range(3)})
         kept = self._in_use(every, most)
-        pool = kept.join(best_terms(pool, self._use(pool), kept.key, most - len(kept.key)))
+        pool = join(kept, best_terms(pool, self._use(pool), kept.key, most - len(kept.key)))
         n_new = max(int(_SPARE * most) // len(screened), 1)
         for c in screened:
             self._set_pool(pool)
             found = self._screen(c)
-            pool = pool.join(best_terms(every, found, pool.key, n_new))
+            pool = join(pool, best_terms(every, found, pool.key, n_new))
         self._set_pool(pool)
         score = np.max([self._weigh(c) for c in screened], axis=0)
-        return kept.join(best_terms(pool, score, kept.key, most - len(kept.key)))
+        return join(kept, best_terms(pool, score, kept.key, most - len(kept.key)))
 
     def _first_pool(self, every: Terms, most: int) -> Terms:
         """The likeliest terms, and those that explain most beside the fixed ones alone.
@@ -277,7 +266,7 @@ class PredictionChain:
             fixed.ladder.state.n_terms[:] = len(setup.problem.alphabet.fixed)
             fixed._set_pool(likely)
             found = best_terms(every, fixed._screen(0), likely.key, most - len(likely.key))
-            setup.shared[_FIRST_POOL] = likely.join(found)
+            setup.shared[_FIRST_POOL] = join(likely, found)
         terms: Terms = self.engine.shared[_FIRST_POOL]
         return terms
 
@@ -289,7 +278,7 @@ class PredictionChain:
         found = dict.fromkeys(np.concatenate(keys).tolist())
         listed = set(every.key[np.isin(every.key, list(found))].tolist())
         first = [key for key in found if key in listed][:most]
-        return every.take(np.flatnonzero(np.isin(every.key, first)))
+        return take(every, np.flatnonzero(np.isin(every.key, first)))
 
     def _use(self, pool: Terms) -> Float1D:
         """How much each candidate was in use since the pool was chosen."""
@@ -298,23 +287,21 @@ class PredictionChain:
 
     def _screen(self, c: int) -> Float1D:
         """Scores of the whole alphabet by what the structure of a rung leaves over."""
-        engine, power = self.engine, self.ladder.power[c]
-        n_editable = int(self.ladder.state.n_terms[c, 0]) - engine.rules.moves.n_fixed
-        n_left_out = n_editable if engine.search.screenings > 1 else 0
-        screening = make_screening(engine.listing, engine.regression, n_left_out)
-        first = int(self.rng.integers(n_editable)) if n_editable else 0
-        self._make_room_for_pool()
-        is_done = screen_state(
+        engine, state = self.engine, self.ladder.state
+        n_terms = int(state.n_terms[c, 0])
+        n_left_out = n_terms if engine.search.screenings > 1 else 0
+        screening = make_screening(engine.listing, engine.regression, n_terms, n_left_out, self.rng)
+        screen_state(
             c,
-            first,
+            int(self.rng.integers(max(n_terms, 1))),
             self.ladder,
-            engine.rules_at(power),
+            engine.rules_at(self.ladder.power[c]),
             engine.regression,
             self._desk,
             engine.listing,
             screening,
         )
-        return screening.score if is_done else np.full(len(screening.score), -np.inf)
+        return np.nan_to_num(screening.score, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
 
     def _weigh(self, c: int) -> Float1D:
         """Scores of the pool by the odds of joining a rung's structure or replacing a term."""
@@ -387,7 +374,7 @@ def _begin_at(setup: PredictionSetup, state: Chain, keys: tuple[int, ...]) -> No
     state.noise[0] = max(float(left @ left) / len(output), setup.rules.target.noise_scale)
 
 
-def make_ladder(state: Chain, power: Float1D, interval: int) -> PowerLadder:
+def _make_ladder(setup: PredictionSetup, state: Chain, power: Float1D) -> PowerLadder:
     """A ladder that has exchanged nothing yet."""
     n_rungs = len(power)
     return PowerLadder(
@@ -398,7 +385,8 @@ def make_ladder(state: Chain, power: Float1D, interval: int) -> PowerLadder:
         swap=np.zeros((n_rungs, 2), dtype=np.int64),
         is_from_hot=np.zeros(n_rungs, dtype=np.int64),
         n_trips=np.zeros(1, dtype=np.int64),
-        interval=interval,
+        interval=setup.search.interval,
+        n_settling=max(setup.adaptations, default=0),
     )
 
 

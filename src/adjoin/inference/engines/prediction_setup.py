@@ -12,12 +12,12 @@ from typing import Any
 from adjoin.grammar.encoding import Encoding
 from adjoin.inference.flips import Keys, make_flips
 from adjoin.inference.moves import Moves
-from adjoin.inference.pool import list_alphabet, make_listing
+from adjoin.inference.pool import list_alphabet
 from adjoin.inference.prior import Prior
 from adjoin.inference.problem import Problem
 from adjoin.inference.search import Search
 from adjoin.kernels.layouts import Regression
-from adjoin.kernels.screening import Listing
+from adjoin.kernels.screening import Terms
 from adjoin.kernels.state import Rules, Target
 from adjoin.kernels.tables import Flips
 
@@ -48,6 +48,8 @@ class PredictionSetup:
         order of the chain's own. Default: none, and every rung begins with a term from the prior.
     known : tuple of tuple of int
         Structures, alike, whose differences are the groups of terms to flip.
+    listed : Terms, optional
+        The alphabet as another setup with the same problem and prior has listed it.
 
     Attributes
     ----------
@@ -68,6 +70,7 @@ class PredictionSetup:
     burn_in: float = 0.5
     starts: tuple[Keys, ...] = ()
     known: tuple[Keys, ...] = ()
+    listed: Terms | None = None
     rules: Rules = field(init=False)
     shared: dict[str, Any] = field(init=False, default_factory=dict)
 
@@ -100,9 +103,11 @@ class PredictionSetup:
         return self.search.adaptations(int(self.burn_in * self.samples))
 
     @cached_property
-    def listing(self) -> Listing:
+    def listing(self) -> Terms:
         """The alphabet, to choose candidates from."""
-        return make_listing(list_alphabet(self.rules.prior, self.encoding), self.regression)
+        if self.listed is not None:
+            return self.listed
+        return list_alphabet(self.rules.prior, self.encoding)
 
     def flips(self) -> Flips:
         """Groups of terms to flip, with room to note which are in: one for each chain."""

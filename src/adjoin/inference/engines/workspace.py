@@ -8,10 +8,10 @@ import numpy as np
 
 from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.terms import Term
-from adjoin.inference.pool import Terms
 from adjoin.inference.traces import ChainTrace, from_arrays, to_arrays
 from adjoin.kernels.candidates import Informed, Odds, Pool, Sweep
 from adjoin.kernels.products import ROWS
+from adjoin.kernels.screening import Terms
 from adjoin.kernels.state import N_INFORMED, Chain
 from adjoin.kernels.tables import Digits, Fit, ProductTable, Remainder, Work
 
@@ -131,6 +131,7 @@ def make_informed(terms: Terms, capacity: int, n_moves: int) -> Informed:
         before=make_chain(capacity, terms.atom.shape[1]),
         reference=np.ones(1),
         penalty=np.zeros(1),
+        slack=np.zeros(1),
         inclusion=np.zeros(n),
         n_averaged=np.zeros(1, dtype=np.int64),
         use=np.zeros(n, dtype=np.int64),
