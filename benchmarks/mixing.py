@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from statistics import median
+from statistics import median_low
 from typing import NamedTuple
 
 import numpy as np
@@ -83,17 +83,20 @@ def compare(name: str, data: Dataset, power: str, options: argparse.Namespace) -
         run(make_engine(data, scaling, w, INFORMED), seed, options.seconds)
         for seed in range(options.seeds)
     ]
-    mark, most = median(course.value[-1] for course in informed), options.times * options.seconds
+    mark, most = (
+        median_low(course.value[-1] for course in informed),
+        options.times * options.seconds,
+    )
     nine = [
         run(make_engine(data, scaling, w, Search()), seed, most, mark)
         for seed in range(options.seeds)
     ]
-    new, old = (median(course.reach(mark) for course in group) for group in (informed, nine))
+    new, old = (median_low(course.reach(mark) for course in group) for group in (informed, nine))
     ratio = f"{old / new:.1f}" if old < math.inf else f"> {most / new:.0f}"
     ends = [[course.value[-1] for course in group] for group in (nine, informed)]
     return (
         f"{name:16}{w:7.3g}{mark:12.1f}{old:9.2f}{new:10.2f}{ratio:>8} |"
-        f"{np.ptp(ends[0]):10.1f}{np.ptp(ends[1]):10.1f}{mark - median(ends[0]):10.1f}"
+        f"{np.ptp(ends[0]):10.1f}{np.ptp(ends[1]):10.1f}{mark - median_low(ends[0]):10.1f}"
     )
 
 
