@@ -231,6 +231,7 @@ class FitWork(NamedTuple):
     ``scratch`` : one `Chain`, the structure under way with its terms by ascending key.
     ``sorted`` : (capacity,) the keys of the structure that was looked up last, ascending;
     ``place`` : (capacity,) where each of them is in that structure.
+    ``kept`` : (capacity,) coefficients of the best start so far.
     """
 
     work: Work
@@ -241,3 +242,4 @@ class FitWork(NamedTuple):
     scratch: Chain
     sorted: Int1D
     place: Int1D
+    kept: Float1D

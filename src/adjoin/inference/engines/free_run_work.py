@@ -181,4 +181,5 @@ def make_fit_work(
         scratch=make_chain(capacity, max_degree),
         sorted=np.zeros(capacity, dtype=np.int64),
         place=np.zeros(capacity, dtype=np.int64),
+        kept=np.zeros(capacity),
     )
