@@ -357,7 +357,7 @@ class Identifier(Estimator):
         if given.get("likelihood_power") == "auto":
             given["likelihood_power"] = 1.0
         if "search" in given:
-            given["search"] = Search.read(given["search"])
+            given["search"] = Search.read(given["search"], engine.default_search)
         n_samples = LONGEST if self.samples == AUTO else int(self.samples)
         return engine(
             problem=problem,

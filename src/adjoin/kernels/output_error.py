@@ -13,12 +13,10 @@ by the t around its own mode, t(θ'|T') of ``laplace``, so that
     = \frac{Λ'\, j(T' \to T)}{Λ\, j(T \to T')} ·
       \frac{π_w(T', θ') / (p(T') Λ' t(θ'|T'))}{π_w(T, θ) / (p(T) Λ t(θ|T))} · \frac{p(T')}{p(T)}
 
-It is decided in two stages (Christen and Fox): by the first factor and the prior, in which Laplace's
-evidence Λ stands for the integral over coefficients, and only then by the second, which needs a
-free run and is 1 where the approximation is exact. Each stage has a uniform of its own, and each
-by itself leaves its law unchanged when the roles of the two states are exchanged; the modes are
-functions of the structures. The second uniform is drawn before the run, which ends as soon as it
-is lost.
+It is decided in two stages (Christen and Fox, 2005): by the first factor and the priors, in which
+Laplace's evidence Λ stands for the integral over coefficients, and only then by the second, which
+needs a free run and is 1 where the approximation is exact. Both uniforms are drawn before the run,
+which ends as soon as it is lost. Modes, and so Λ and t, are functions of the structures alone.
 
 Where the terms stay, coefficients are drawn around the mode again, or walk a step; both are decided
 by the exact ratio. Rungs c and c + 1 exchange states with probability
@@ -43,7 +41,7 @@ from adjoin.kernels._jit import kernel
 from adjoin.kernels.draw import draw_categorical, draw_inverse_gamma
 from adjoin.kernels.edits import apply_edit, copy_state, exchange_terms
 from adjoin.kernels.evidence import log_likelihood
-from adjoin.kernels.fit_table import add_mode, look_up
+from adjoin.kernels.fit_table import add_mode, fitted_theta, look_up
 from adjoin.kernels.free_run import assemble, free_run_error
 from adjoin.kernels.laplace import (
     Proposals,
@@ -114,7 +112,7 @@ def propose_structure(
     fitting: FitWork,
     trace: Trace,
 ) -> float:
-    """Change the terms of a rung in ``ladder.proposed``; log of prior and proposal, NaN if it can't.
+    """Change a rung's terms in ``ladder.proposed``; log ratio of prior and proposal, NaN if none.
 
     Mutates: rng, ladder.proposed, fitting, trace. Allocates: nothing.
     """
@@ -347,3 +345,47 @@ def run_output_error(
     Mutates: rng, ladder, fitting, trace. Allocates: nothing.
     """
     return run_samples(rng, rules, how, data, ladder, fitting, trace, n_samples)
+
+
+@kernel()
+def judge_all(data: Regression, ladder: FreeRunLadder, fitting: FitWork) -> None:
+    """As `judge_rungs`.
+
+    Mutates: ladder.error, fitting. Allocates: nothing.
+    """
+    for c in range(ladder.power.shape[0]):
+        ladder.error[c] = 0.0
+        if data.n_rows > 0:
+            state = rung(ladder.state, c)
+            assemble(state, data, fitting.run)
+            ladder.error[c], _ = free_run_error(state.n_terms[0], fitting.run, math.inf)
+
+
+@kernel(entry=True)
+def judge_rungs(data: Regression, ladder: FreeRunLadder, fitting: FitWork) -> None:
+    """The squared error of every rung's free run, for states that were put there.
+
+    Mutates: ladder.error, fitting. Allocates: nothing.
+    """
+    judge_all(data, ladder, fitting)
+
+
+@kernel(entry=True)
+def refine_state(
+    state: Chain,
+    rules: Rules,
+    how: Proposals,
+    data: Regression,
+    references: References,
+    fitting: FitWork,
+) -> float:
+    """Set the coefficients of a state to its structure's mode; the squared error there.
+
+    Mutates: state.theta, fitting. Allocates: nothing.
+    """
+    entry = look_up(state, fitting)
+    if entry < 0:
+        error = find_mode(data, fitting, rules.target, how.coefficient, references)
+        entry = add_mode(fitting, data, error)
+    fitted_theta(fitting, entry, state.theta)
+    return fitting.fits.entry.error[entry]

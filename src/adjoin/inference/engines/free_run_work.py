@@ -183,3 +183,10 @@ def make_fit_work(
         place=np.zeros(capacity, dtype=np.int64),
         kept=np.zeros(capacity),
     )
+
+
+def forget_all(fits: FitTable) -> None:
+    """Forget every fit, as what they are functions of has changed."""
+    for taken in (fits.n_entries, fits.n_keys, fits.n_values):
+        taken[:] = 0
+    fits.bucket[:] = -1
