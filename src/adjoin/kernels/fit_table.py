@@ -145,6 +145,7 @@ def add_mode(fitting: FitWork, data: Regression, error: float) -> int:
     fits, linear, n = fitting.fits, fitting.linear, fitting.scratch.n_terms[0]
     entry = take_entry(fitting)
     fits.entry.status[entry], fits.entry.error[entry] = FITTED, error
+    fits.entry.volume[entry] = fitting.colour.volume[0]
     first, order = fits.entry.first_value[entry], fits.entry.first_key[entry] + n
     at = first + 2 * n
     for i in range(n):

@@ -122,6 +122,7 @@ def lay_out_gaussian(
             square += linear.trial[i] * linear.trial[i]
             n_free += 1
     log_evidence = log_fit(target, data.n_rows, max(error, 0.0)) - 0.5 * ridge * square
+    log_evidence -= fitting.fits.entry.volume[entry]
     return log_evidence + 0.5 * n_free * math.log(ridge) - half_log_det, half_log_det
 
 

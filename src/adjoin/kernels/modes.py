@@ -1,4 +1,4 @@
-r"""The mode of a structure's coefficients under free runs with white noise on the output.
+r"""The mode of a structure's coefficients under free runs with noise on the output.
 
 With the noise variance σ² ~ IG(a, b) integrated out, n rows, the likelihood to the power w, and S
 the squared error of the free run,
@@ -12,7 +12,8 @@ found by Levenberg-Marquardt steps
 .. math::
     (γ J^TJ + I/σ_θ² + μD)\,δ = γ J^Tr - θ/σ_θ², \qquad γ = w A / B(S)
 
-with J the slopes of the free run, r its residual and D the diagonal of what stands before it, from
+with J the slopes of the free run, r its residual and D the diagonal of what stands before it; where
+the noise is coloured, both are filtered by the ρ that S has at this run (``colours``). There are
 two starts: the one-step solution, and the coefficients of the nearest *reference*, a structure that
 was met before, with new terms at 0. Without the second, a structure with one more term may be
 fitted worse than the one without. A mode is a function of the set of terms, the data and the
@@ -26,8 +27,9 @@ from typing import NamedTuple
 
 from adjoin.arrays import Float1D, Float2D, Int1D, Int2D
 from adjoin.kernels._jit import kernel
+from adjoin.kernels.colours import judge_run
 from adjoin.kernels.fits import damp_start, hold_pinned, one_step_start
-from adjoin.kernels.free_run import assemble, free_run_error
+from adjoin.kernels.free_run import assemble
 from adjoin.kernels.layouts import Regression
 from adjoin.kernels.linalg import factorise, solve_transposed, solve_upper
 from adjoin.kernels.products import pinned_place
@@ -170,6 +172,15 @@ def aim_step(
 
 
 @kernel()
+def log_run(target: Target, data: Regression, fitting: FitWork, error: float) -> float:
+    """Log likelihood, up to a constant, of the run that was judged last and has this S.
+
+    Mutates: nothing. Allocates: nothing.
+    """
+    return log_fit(target, data.n_rows, error) - fitting.colour.volume[0]
+
+
+@kernel()
 def climb(
     data: Regression, fitting: FitWork, target: Target, coefficient: float
 ) -> tuple[float, float]:
@@ -182,10 +193,10 @@ def climb(
     """
     n, run, linear = fitting.scratch.n_terms[0], fitting.run, fitting.linear
     theta, damping = run.program.theta, 0.0
-    error, _ = free_run_error(n, run, math.inf)
+    error = judge_run(n, fitting, math.inf)
     if error == math.inf:
         return -math.inf, math.inf
-    value = log_fit(target, data.n_rows, error) + log_penalty(fitting, data, coefficient)
+    value = log_run(target, data, fitting, error) + log_penalty(fitting, data, coefficient)
     for number in range(ROUNDS + 1):
         if not linearise(n, run, linear):
             return -math.inf, math.inf
@@ -202,8 +213,8 @@ def climb(
             if not math.isnan(promised):
                 penalty = log_penalty(fitting, data, coefficient)
                 limit = largest_error(target, data.n_rows, value - penalty)
-                found, _ = free_run_error(n, run, limit)
-                reached = log_fit(target, data.n_rows, found) + penalty
+                found = judge_run(n, fitting, limit)
+                reached = log_run(target, data, fitting, found) + penalty
                 if reached > value:
                     error, value, is_better = found, reached, True
                     break
@@ -255,7 +266,7 @@ def settle_nowhere(fitting: FitWork, data: Regression) -> float:
 
     Mutates: fitting. Allocates: nothing.
     """
-    linear, n = fitting.linear, fitting.scratch.n_terms[0]
+    linear, n, fitting.colour.volume[0] = fitting.linear, fitting.scratch.n_terms[0], 0.0
     for i in range(n):
         pinned = pinned_place(data, fitting.scratch.key[fitting.run.order[i]])
         fitting.run.program.theta[i] = data.pinned_theta[pinned] if pinned >= 0 else 0.0
@@ -285,7 +296,8 @@ def find_mode(
 ) -> float:
     """The mode of the structure in the scratch, by the better of two starts; its squared error.
 
-    The program then has the coefficients and ``fitting.linear`` JᵀJ and Jᵀr, in its order.
+    The program then has the coefficients and ``fitting.linear`` JᵀJ and Jᵀr, in its order, and
+    ``fitting.colour`` is that of its noise.
 
     Mutates: fitting. Allocates: nothing.
     """
@@ -308,8 +320,9 @@ def find_mode(
     if best_start < 0:
         assemble(scratch, data, run)
         return settle_nowhere(fitting, data)
-    if best_start == 0:  # the program has gone on to the other start since
+    if best_start == 0 or fitting.colour.rho.shape[0] > 0:  # something else was judged since
         copy_numbers(fitting.kept, n, run.program.theta)
+        error = judge_run(n, fitting, math.inf)
         linearise(n, run, fitting.linear)
         hold_pinned(scratch, data, fitting)
     return error

@@ -1,12 +1,13 @@
-r"""The sampler by free runs with white noise on the output: rungs of a ladder of likelihood powers.
+r"""The sampler by free runs with noise on the output: rungs of a ladder of likelihood powers.
 
 Rung c, at power w, samples structures and coefficients with the noise variance integrated out,
 
 .. math:: π_w(T, θ) \propto p(T)\, N(θ; 0, σ_θ² I)\, B_w(S)^{-A_w}
 
 with S the squared error of the free run and A, B as in ``modes``; a run that leaves its bounds has
-no likelihood. A structure T' is proposed by one of the nine moves, j(T → T'), and its coefficients
-by the t around its own mode, t(θ'|T') of ``laplace``, so that
+no likelihood. (With coloured noise, S and the factor beside it are those of ``colours``, and ρ is
+part of the state.) A structure T' is proposed by one of the nine moves, j(T → T'), and its
+coefficients by the t around its own mode, t(θ'|T') of ``laplace``, so that
 
 .. math::
     \frac{π_w(T', θ')\; j(T' \to T)\; t(θ|T)}{π_w(T, θ)\; j(T \to T')\; t(θ'|T')}
@@ -36,13 +37,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjoin.arrays import Float1D, Int1D, Int2D
+from adjoin.arrays import Float1D, Float2D, Float3D, Int1D, Int2D
 from adjoin.kernels._jit import kernel
+from adjoin.kernels.colours import draw_colour, judge_run, solve_colour
 from adjoin.kernels.draw import draw_categorical, draw_inverse_gamma
 from adjoin.kernels.edits import apply_edit, copy_state, exchange_terms
 from adjoin.kernels.evidence import log_likelihood
 from adjoin.kernels.fit_table import add_mode, fitted_theta, look_up
-from adjoin.kernels.free_run import assemble, free_run_error
+from adjoin.kernels.free_run import assemble
 from adjoin.kernels.laplace import (
     Proposals,
     distance_of,
@@ -51,7 +53,7 @@ from adjoin.kernels.laplace import (
     log_student,
 )
 from adjoin.kernels.layouts import Regression
-from adjoin.kernels.modes import References, find_mode, largest_error, log_fit
+from adjoin.kernels.modes import References, find_mode, largest_error, log_fit, log_run
 from adjoin.kernels.moves import propose
 from adjoin.kernels.powers import at_power, count_trips
 from adjoin.kernels.prior import log_coefficients
@@ -69,7 +71,7 @@ from adjoin.kernels.state import (
     Target,
     Trace,
 )
-from adjoin.kernels.tables import FitWork
+from adjoin.kernels.tables import Colour, FitWork
 from adjoin.kernels.terms import term_key
 from adjoin.kernels.tracing import has_room, write_draw
 
@@ -77,11 +79,24 @@ from adjoin.kernels.tracing import has_room, write_draw
 SLACK = 1.0 + 1e-9
 
 
+class RungRuns(NamedTuple):
+    """The free runs of all rungs, by what their likelihood depends on.
+
+    ``error`` : (n_rungs,) S. ``volume`` : (n_rungs,), ``moment`` : (n_rungs, order + 1, order + 1)
+    see `Colour`. ``rho`` : (n_rungs, order) of the noise, as drawn.
+    """
+
+    error: Float1D
+    volume: Float1D
+    moment: Float3D
+    rho: Float2D
+
+
 class FreeRunLadder(NamedTuple):
     """The rungs of one chain, coldest first.
 
     ``state`` : as `Chain`, every array with the rung as its first axis; ``proposed`` : one state.
-    ``error`` : (n_rungs,) squared error of each. ``power`` : (n_rungs,) w.
+    ``runs`` : what their free runs are worth. ``power`` : (n_rungs,) w.
     ``references`` : where modes are searched from.
     ``move`` : (n_rungs, 9, 3) moves proposed, possible, accepted. ``passed`` : (n_rungs, 2) changes
     of terms that passed the first stage, and the second.
@@ -91,7 +106,7 @@ class FreeRunLadder(NamedTuple):
 
     state: Chain
     proposed: Chain
-    error: Float1D
+    runs: RungRuns
     power: Float1D
     references: References
     move: Int2D
@@ -157,8 +172,35 @@ def run_proposed(
         if not limit >= 0.0:
             return math.inf, False
         assemble(proposed, data, fitting.run)
-        error, _ = free_run_error(proposed.n_terms[0], fitting.run, limit)
-    return error, log_fit(target, data.n_rows, error) + log_prior > log_needed
+        error = judge_run(proposed.n_terms[0], fitting, limit)
+    return error, log_run(target, data, fitting, error) + log_prior > log_needed
+
+
+@kernel()
+def keep_run(c: int, error: float, runs: RungRuns, colour: Colour) -> None:
+    """Note what the run that was judged last is worth, and its ρ, as that of a rung.
+
+    Mutates: runs. Allocates: nothing.
+    """
+    order = colour.rho.shape[0]
+    runs.error[c], runs.volume[c] = error, colour.volume[0]
+    for a in range(order):
+        runs.rho[c, a] = colour.rho[a]
+    for a in range(order + 1):
+        for b in range(order + 1):
+            runs.moment[c, a, b] = colour.moment[a, b]
+
+
+@kernel()
+def recall_run(c: int, runs: RungRuns, colour: Colour) -> None:
+    """Set the colour to what the noise of a rung's run leaves to draw from.
+
+    Mutates: colour. Allocates: nothing.
+    """
+    for a in range(colour.moment.shape[0]):
+        for b in range(colour.moment.shape[0]):
+            colour.moment[a, b] = runs.moment[c, a, b]
+    solve_colour(colour)
 
 
 @kernel()
@@ -194,7 +236,7 @@ def step_rung(
         return False
     count[c, move, POSSIBLE] += 1
     proposed.coefficient[0], entry, half_log_det = current.coefficient[0], 0, 0.0
-    log_needed = log_fit(target, data.n_rows, ladder.error[c])
+    log_needed = log_fit(target, data.n_rows, ladder.runs.error[c]) - ladder.runs.volume[c]
     log_needed += log_second + log_coefficients(current, current.coefficient[0])
     for side in range(1 if move == STAY else 2):
         entry = find_entry_of(ladder, c, side, fitting)
@@ -228,9 +270,11 @@ def step_rung(
     if not is_walk:
         log_needed += log_student(distance, n_free, half_log_det, how)
     error, is_accepted = run_proposed(ladder, target, data, fitting, log_needed)
+    if is_accepted and fitting.colour.rho.shape[0] > 0:
+        is_accepted = draw_colour(rng, target, data.n_rows, error, fitting.colour)
     if is_accepted:
         copy_state(proposed, current)
-        ladder.error[c] = error
+        keep_run(c, error, ladder.runs, fitting.colour)
         count[c, move, ACCEPTED] += 1
         ladder.passed[c, 1] += 1 if move != STAY else 0
     return is_accepted and move != STAY
@@ -253,6 +297,56 @@ def draw_coefficient_variance(
 
 
 @kernel()
+def error_of(c: int, runs: RungRuns) -> float:
+    r""":math:`S_ρ = \sum_k (v(k) - \sum_l ρ_l v(k-l))²` of a rung; the squared error without a ρ.
+
+    Mutates: nothing. Allocates: nothing.
+    """
+    order = runs.rho.shape[1]
+    if order == 0 or runs.error[c] == math.inf:
+        return runs.error[c]
+    total = runs.moment[c, 0, 0]
+    for a in range(order):
+        total -= 2.0 * runs.rho[c, a] * runs.moment[c, 0, a + 1]
+        for b in range(order):
+            total += runs.rho[c, a] * runs.rho[c, b] * runs.moment[c, a + 1, b + 1]
+    return max(total, 0.0)
+
+
+@kernel()
+def given_colour(target: Target, order: int) -> Target:
+    """The target given ρ: what integrating over it took from the shape of the noise is back.
+
+    Mutates: nothing. Allocates: nothing.
+    """
+    return Target(
+        target.noise_shape + 0.5 * order,
+        target.noise_scale,
+        target.power,
+        target.coefficient_shape,
+        target.coefficient_scale,
+        target.thin,
+    )
+
+
+@kernel()
+def exchange_runs(c: int, runs: RungRuns) -> None:
+    """Exchange what is known of the runs of rungs c and c + 1.
+
+    Mutates: runs. Allocates: nothing.
+    """
+    d = c + 1
+    runs.error[c], runs.error[d] = runs.error[d], runs.error[c]
+    runs.volume[c], runs.volume[d] = runs.volume[d], runs.volume[c]
+    for a in range(runs.rho.shape[1]):
+        runs.rho[c, a], runs.rho[d, a] = runs.rho[d, a], runs.rho[c, a]
+    for a in range(runs.moment.shape[1]):
+        for b in range(runs.moment.shape[2]):
+            left, right = runs.moment[c, a, b], runs.moment[d, a, b]
+            runs.moment[c, a, b], runs.moment[d, a, b] = right, left
+
+
+@kernel()
 def exchange_rungs(
     rng: np.random.Generator, ladder: FreeRunLadder, rules: Rules, data: Regression
 ) -> bool:
@@ -260,32 +354,62 @@ def exchange_rungs(
 
     Mutates: rng (one uniform per pair), ladder. Allocates: nothing.
     """
-    state, error, n_rungs, n, is_new = (
-        ladder.state,
-        ladder.error,
-        ladder.power.shape[0],
-        data.n_rows,
-        False,
-    )
+    state, runs, n_rungs, n = ladder.state, ladder.runs, ladder.power.shape[0], data.n_rows
+    order, is_new = runs.rho.shape[1], False
     for c in range(first_of_pairs(state.n_drawn[0, 0], ladder.interval), n_rungs - 1, 2):
         log_uniform = math.log(1.0 - rng.random())
-        cold, hot = (
-            at_power(rules, ladder.power[c]).target,
-            at_power(rules, ladder.power[c + 1]).target,
-        )
-        log_ratio = log_fit(cold, n, error[c + 1]) + log_fit(hot, n, error[c])
-        log_ratio -= log_fit(cold, n, error[c]) + log_fit(hot, n, error[c + 1])
+        cold = given_colour(at_power(rules, ladder.power[c]).target, order)
+        hot = given_colour(at_power(rules, ladder.power[c + 1]).target, order)
+        mine, other = error_of(c, runs), error_of(c + 1, runs)
+        log_ratio = log_fit(cold, n, other) + log_fit(hot, n, mine)
+        log_ratio -= log_fit(cold, n, mine) + log_fit(hot, n, other)
         ladder.swap[c, 0] += 1
         if log_uniform < log_ratio:
             ladder.swap[c, 1] += 1
             left, right = rung(state, c), rung(state, c + 1)
             exchange_terms(left, right)
             left.coefficient[0], right.coefficient[0] = right.coefficient[0], left.coefficient[0]
-            error[c], error[c + 1] = error[c + 1], error[c]
+            exchange_runs(c, runs)
             been, is_new = ladder.is_from_hot, is_new or c == 0
             been[c], been[c + 1] = been[c + 1], been[c]
     count_trips(ladder.is_from_hot, ladder.n_trips)
     return is_new
+
+
+@kernel()
+def draw_noise(
+    rng: np.random.Generator,
+    c: int,
+    rules: Rules,
+    data: Regression,
+    ladder: FreeRunLadder,
+    colour: Colour,
+) -> float:
+    """Draw ρ and σ² of a rung given its run; its S_ρ. A ρ that is not stationary is not taken over.
+
+    Mutates: rng, ladder, colour. Allocates: nothing.
+    """
+    runs, target, order = ladder.runs, rules.target, colour.rho.shape[0]
+    if order > 0:
+        recall_run(c, runs, colour)
+        if draw_colour(rng, target, data.n_rows, runs.error[c], colour):
+            for a in range(order):
+                runs.rho[c, a] = colour.rho[a]
+    error, given = error_of(c, runs), given_colour(target, order)
+    shape = given.noise_shape + 0.5 * given.power * data.n_rows
+    scale = given.noise_scale + 0.5 * given.power * error
+    ladder.state.noise[c, 0] = draw_inverse_gamma(rng, shape, scale)
+    return error
+
+
+@kernel()
+def write_colour(runs: RungRuns, trace: Trace) -> None:
+    """Write the coldest rung's ρ beside the draw that was written last.
+
+    Mutates: trace. Allocates: nothing.
+    """
+    for a in range(runs.rho.shape[1]):
+        trace.own[trace.cursor.n_draws[0] - 1, a] = runs.rho[0, a]
 
 
 @kernel()
@@ -317,11 +441,10 @@ def run_samples(
         if n_rungs > 1 and cold.n_drawn[0] % ladder.interval == 0:
             is_new = exchange_rungs(rng, ladder, rules, data) or is_new
         if cold.n_drawn[0] % target.thin == 0:
-            shape = target.noise_shape + 0.5 * target.power * data.n_rows
-            scale = target.noise_scale + 0.5 * target.power * ladder.error[0]
-            cold.noise[0] = draw_inverse_gamma(rng, shape, scale)
-            log_lik = log_likelihood(data.n_rows, ladder.error[0], cold.noise[0])
+            error = draw_noise(rng, 0, rules, data, ladder, fitting.colour)
+            log_lik = log_likelihood(data.n_rows, error, cold.noise[0])
             write_draw(cold, rules.prior, rules.moves, trace, log_lik, 0.0, is_new)
+            write_colour(ladder.runs, trace)
             is_new = False
     return n_drawn
 
@@ -351,21 +474,24 @@ def run_output_error(
 def judge_all(data: Regression, ladder: FreeRunLadder, fitting: FitWork) -> None:
     """As `judge_rungs`.
 
-    Mutates: ladder.error, fitting. Allocates: nothing.
+    Mutates: ladder.runs, fitting. Allocates: nothing.
     """
     for c in range(ladder.power.shape[0]):
-        ladder.error[c] = 0.0
+        error = 0.0
         if data.n_rows > 0:
             state = rung(ladder.state, c)
             assemble(state, data, fitting.run)
-            ladder.error[c], _ = free_run_error(state.n_terms[0], fitting.run, math.inf)
+            error = judge_run(state.n_terms[0], fitting, math.inf)
+        keep_run(c, error, ladder.runs, fitting.colour)
+        for a in range(ladder.runs.rho.shape[1]):
+            ladder.runs.rho[c, a] = 0.0
 
 
 @kernel(entry=True)
 def judge_rungs(data: Regression, ladder: FreeRunLadder, fitting: FitWork) -> None:
-    """The squared error of every rung's free run, for states that were put there.
+    """What every rung's free run is worth, for states that were put there; ρ is 0.
 
-    Mutates: ladder.error, fitting. Allocates: nothing.
+    Mutates: ladder.runs, fitting. Allocates: nothing.
     """
     judge_all(data, ladder, fitting)
 

@@ -403,5 +403,6 @@ def _copied(state: Chain) -> Chain:
 
 def state_arrays(chain: AbcChain) -> dict[str, np.ndarray]:
     """Every array that makes up the state of a chain, by name."""
-    ladder = chain.ladder._replace(runs=())  # of no use once all is decided
-    return {"trouble": chain.buffer.trouble} | arrays_of(ladder)
+    found = {"trouble": chain.buffer.trouble} | arrays_of(chain.ladder)
+    # Runs that were handed out are of no use once all is decided.
+    return {name: values for name, values in found.items() if not name.startswith("runs_")}

@@ -7,7 +7,7 @@ Receives a `Problem`, prior, moves and how to search (``simulation_setup``); sta
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,9 +18,14 @@ from adjoin.grammar.terms import Structure
 from adjoin.inference.engine import Modes, Visits
 from adjoin.inference.engines.free_run_work import make_fit_work, make_free_run
 from adjoin.inference.engines.simulation_chain import SimulationChain, make_references
-from adjoin.inference.engines.simulation_setup import SEARCH, SimulationSetup
+from adjoin.inference.engines.simulation_setup import (
+    ORDERS,
+    SEARCH,
+    WHITE,
+    SimulationSetup,
+)
 from adjoin.inference.engines.workspace import make_chain, write_terms
-from adjoin.inference.objective import SIMULATION, Objective
+from adjoin.inference.objective import SIMULATION, Noise, Objective
 from adjoin.inference.problem import Problem
 from adjoin.inference.search import Search
 from adjoin.inference.search_findings import describe_search, on_search
@@ -34,27 +39,36 @@ from adjoin.levels import Finding
 class SimulationSettings:
     """What this engine alone has; arguments of `Identifier` by the same name."""
 
+    noise: str
     search: Search
 
     @property
     def plain(self) -> dict[str, Any]:
         """By name, as values that JSON has."""
-        return {"search": self.search.plain}
+        return {"noise": self.noise, "search": self.search.plain}
 
 
 class SimulationEngine(SimulationSetup):
     """Chains by free runs with noise on the output; see `SimulationSetup` for the parameters."""
 
     name: ClassVar[str] = SIMULATION.name
-    options: ClassVar[Mapping[str, str]] = {"likelihood_power": "power", "search": "search"}
+    options: ClassVar[Mapping[str, str]] = {
+        "likelihood_power": "power",
+        "search": "search",
+        "noise": "noise",
+    }
     default_search: ClassVar[Search] = SEARCH
     kernel: ClassVar[Callable[..., Any]] = staticmethod(run_output_error)
-    objective = SIMULATION
+
+    @property
+    def objective(self) -> Objective:
+        """Free runs, with white or coloured noise on top."""
+        return objective_of(self.noise)
 
     @property
     def own_settings(self) -> OwnSettings:
-        """How it searches."""
-        return SimulationSettings(self.search)
+        """The noise, and how it searches."""
+        return SimulationSettings(self.noise, self.search)
 
     def warm_up(self) -> None:
         """Compile what a chain runs."""
@@ -70,15 +84,18 @@ class SimulationEngine(SimulationSetup):
 
     @staticmethod
     def read_objective(settings: Mapping[str, Any]) -> Objective:
-        """There is one only."""
-        return SIMULATION
+        """The objective of a saved run: its noise is among the settings."""
+        return objective_of(str(settings.get("noise", WHITE)))
 
     @staticmethod
     def read_own_settings(values: Mapping[str, Any]) -> OwnSettings:
-        """How it searches."""
-        if strangers := set(values) - {"search"}:
+        """The noise, and how it searches; what is missing has its default."""
+        if strangers := set(values) - {"noise", "search"}:
             raise AdjoinError(f"settings: '{min(strangers)}' is not known")
-        return SimulationSettings(Search.read(values.get("search"), SEARCH))
+        noise = values.get("noise", WHITE)
+        if noise not in ORDERS:
+            raise AdjoinError(f"settings: noise cannot be {noise!r}")
+        return SimulationSettings(noise, Search.read(values.get("search"), SEARCH))
 
     @staticmethod
     def modes(problem: Problem, settings: RunSettings) -> Modes:
@@ -86,9 +103,12 @@ class SimulationEngine(SimulationSetup):
 
         Pinned coefficients stay, and the others explain what is left.
         """
-        setup = SimulationSetup(problem, settings.prior, power=settings.likelihood_power)
-        capacity, degree = setup.capacity, setup.encoding.max_degree
-        fitting = make_fit_work(make_free_run(problem), capacity, degree, table_bytes=2**20)
+        noise = str(settings.plain.get("noise", WHITE))
+        setup = SimulationSetup(
+            problem, settings.prior, power=settings.likelihood_power, noise=noise
+        )
+        capacity, degree, run = setup.capacity, setup.encoding.max_degree, make_free_run(problem)
+        fitting = make_fit_work(run, capacity, degree, table_bytes=2**20, order=setup.order)
         known = problem.alphabet.fixed.terms
 
         def mode(structure: Structure, visits: Visits) -> Float1D:
@@ -129,3 +149,8 @@ class SimulationEngine(SimulationSetup):
     def findings(diagnostics: Mapping[str, Any]) -> Sequence[Finding]:
         """What that means for the result."""
         return on_search(diagnostics.get("search", ()))
+
+
+def objective_of(noise: str) -> Objective:
+    """The objective with this noise."""
+    return SIMULATION if noise == WHITE else replace(SIMULATION, noise=Noise.COLOURED)

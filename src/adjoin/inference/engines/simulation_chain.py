@@ -27,7 +27,7 @@ from adjoin.inference.engines.workspace import (
 from adjoin.inference.tempering import first_powers, place_rungs
 from adjoin.inference.traces import ChainTrace, SearchTrace, TraceLog, make_buffer
 from adjoin.kernels.modes import References
-from adjoin.kernels.output_error import FreeRunLadder, judge_rungs, run_output_error
+from adjoin.kernels.output_error import FreeRunLadder, RungRuns, judge_rungs, run_output_error
 from adjoin.kernels.state import N_INFORMED, N_MOVES, Chain, Trace
 
 
@@ -39,7 +39,7 @@ class SimulationChain:
         capacity, degree = setup.capacity, setup.encoding.max_degree
         self.ladder = make_ladder(setup)
         run = make_free_run(setup.problem)
-        self.fitting = make_fit_work(run, capacity, degree, setup.table_bytes)
+        self.fitting = make_fit_work(run, capacity, degree, setup.table_bytes, setup.order)
         self.buffer: Trace = make_buffer(capacity)
         self.log = TraceLog(setup.encoding)
         self.n_adapted = 0
@@ -148,7 +148,7 @@ class SimulationChain:
         """What the chain recorded."""
         ladder = self.ladder
         self.buffer.move[:] = ladder.move[0]
-        trace = self.log.finish(self.buffer, self.n_samples)
+        trace = self.log.finish(self.buffer, self.n_samples, order=self.engine.order)
         search = SearchTrace(
             key=np.empty(0, dtype=np.int64),
             inclusion=np.empty(0),
@@ -175,7 +175,12 @@ def make_ladder(setup: SimulationSetup) -> FreeRunLadder:
     return FreeRunLadder(
         state=make_chain(capacity, degree, n_rungs),
         proposed=make_chain(capacity, degree),
-        error=np.zeros(n_rungs),
+        runs=RungRuns(
+            error=np.zeros(n_rungs),
+            volume=np.zeros(n_rungs),
+            moment=np.zeros((n_rungs, setup.order + 1, setup.order + 1)),
+            rho=np.zeros((n_rungs, setup.order)),
+        ),
         power=first_powers(setup.power, n_rungs, setup.search.hottest),
         references=make_references(n_rungs, capacity),
         move=np.zeros((n_rungs, N_MOVES, 3), dtype=np.int64),

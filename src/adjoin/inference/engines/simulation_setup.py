@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -21,6 +22,10 @@ from adjoin.kernels.laplace import Proposals
 from adjoin.kernels.layouts import Regression
 from adjoin.kernels.state import Rules, Target
 
+WHITE = "white"
+ORDERS = {WHITE: 0, "ar": 1, "ar2": 2}
+"""How many coefficients each kind of noise has."""
+
 SEARCH = Search(rungs=8, hottest=0.05, interval=5, screenings=7)
 """Rungs from the run's own power down to a twentieth of it."""
 
@@ -33,7 +38,8 @@ _WIDTH = 2.38  # of a step, by the root of the number of coefficients (Roberts, 
 class SimulationSetup:
     r"""The posterior of structures, coefficients and noise given the errors of free runs.
 
-    .. math:: y(k) = \hat y(k; T, θ) + e(k), \qquad e(k) \sim N(0, σ²)
+    .. math:: y(k) = \hat y(k; T, θ) + v(k), \qquad v(k) = \sum_l ρ_l v(k-l) + e(k), \quad
+        e(k) \sim N(0, σ²)
 
     Parameters
     ----------
@@ -52,6 +58,9 @@ class SimulationSetup:
         Rungs of powers, and how often they are placed.
     burn_in : float
         The share of the samples during which rungs and references may change.
+    noise : {"white", "ar", "ar2"}
+        Whether v is white (there is no ρ), or autoregressive of order 1 or 2, with ρ flat where it
+        is stationary. The first samples of a record, as many as the order, are given.
 
     Attributes
     ----------
@@ -70,10 +79,14 @@ class SimulationSetup:
     table_bytes: int = 64 * 2**20
     search: Search = SEARCH
     burn_in: float = 0.5
+    noise: str = WHITE
     rules: Rules = field(init=False)
     how: Proposals = field(init=False)
 
     def __post_init__(self) -> None:
+        if self.noise not in ORDERS:
+            choice = ", ".join(f"'{name}'" for name in ORDERS)
+            raise AdjoinError(f"noise must be one of {choice}, not {self.noise!r}")
         if self.search.candidates or self.search.flips:
             raise AdjoinError(
                 "search: candidates and flips are for objective='prediction'; with"
@@ -81,7 +94,7 @@ class SimulationSetup:
             )
         prior, encoding = self.prior, self.encoding
         target = Target(
-            noise_shape=float(prior.noise_shape),
+            noise_shape=float(prior.noise_shape) - 0.5 * self.order,  # by integrating over ρ
             noise_scale=self.problem.noise_scale(prior),
             power=float(self.power),
             coefficient_shape=float(prior.coefficient_shape or 0.0),
@@ -98,9 +111,17 @@ class SimulationSetup:
         return self.problem.encoding
 
     @property
+    def order(self) -> int:
+        """How many coefficients the noise has."""
+        return ORDERS[self.noise] if self.power > 0.0 else 0
+
+    @cached_property
     def regression(self) -> Regression:
-        """The data, or none where the likelihood is off."""
-        return self.problem.regression if self.power > 0.0 else self.problem.without_data
+        """The data, or none where the likelihood is off; what is given is not counted."""
+        if self.power == 0.0:
+            return self.problem.without_data
+        found, n_given = self.problem.regression, self.order * self.problem.data.n_records
+        return found._replace(n_rows=found.n_rows - n_given)
 
     @property
     def capacity(self) -> int:
