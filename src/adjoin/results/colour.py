@@ -37,15 +37,6 @@ def draw_noise(rng: np.random.Generator, sd: float, rho: Float1D, n: int) -> Flo
     return np.asarray(series)
 
 
-def innovations(residual: Float1D, rho: Float1D) -> Float1D:
-    """What of v its past does not predict: e, from the first sample that has a whole past."""
-    order, n = len(rho), len(residual)
-    left = residual[order:].copy()
-    for lag, value in enumerate(rho, start=1):
-        left -= value * residual[order - lag : n - lag]
-    return left
-
-
 def predict_noise(residual: Float1D, rho: Float1D, steps: int) -> tuple[Float1D, float]:
     r"""v(k) as its past up to k - `steps` predicts it, and the spread of that by the sd of e.
 
@@ -65,3 +56,9 @@ def predict_noise(residual: Float1D, rho: Float1D, steps: int) -> tuple[Float1D,
     for lag, value in enumerate(weight, start=steps):
         predicted[lag:] += value * residual[: max(len(residual) - lag, 0)]
     return predicted, float(np.sqrt(variance))
+
+
+def innovations(residual: Float1D, rho: Float1D) -> Float1D:
+    """What of v its past does not predict: e. The first samples, without a past, are v itself."""
+    predicted, _ = predict_noise(residual, rho, 1)
+    return residual - predicted

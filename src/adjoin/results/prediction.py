@@ -253,7 +253,7 @@ def _follow_noise(
     steps_ahead: int,
     n_seed: int,
 ) -> list[Float1D]:
-    """The free run of every record, and its noise: predicted from the past, and what that leaves."""
+    """The free run of every record, its noise as the past predicts it, and what that leaves."""
     runs = each.model.free_response(inputs, [record[:n_seed] for record in outputs]).series
     sd, found = each.model.noise_sd or 0.0, []
     for run, measured in zip(runs, outputs, strict=True):
