@@ -19,8 +19,8 @@ Z = 4.5  # two-sided; false alarm 7e-6 a comparison
     ("settings", "message"),
     [
         (
-            {"objective": "output-error"},
-            "objective='output-error' is not available yet; use 'prediction' or",
+            {"objective": "output-error", "noise": "pink"},
+            "noise must be one of 'white', 'ar', 'ar2', not 'pink'",
         ),
         ({"objective": "least squares"}, "objective='least squares' is unknown; use 'prediction'"),
         ({"initial_mode": "residual"}, "initial_mode='residual' needs terms to fit first"),

@@ -132,7 +132,7 @@ def test_power_auto_is_reported(rig: Path) -> None:
     [
         (("--output", "speed"), "speed"),
         (("--output", "velocity", "--prior", "flat"), "prior must be"),
-        (("--output", "velocity", "--objective", "output-error"), "not available yet"),
+        (("--output", "velocity", "--objective", "guess"), "is unknown; use 'prediction' or"),
         (("--output", "velocity", "--rule", "paper"), "rule is for --objective abc"),
         (("--output", "velocity", "--validation", "1.5"), "between 0 and 1"),
         (("--output", "velocity", "--likelihood-power", "much"), "number or auto"),

@@ -312,9 +312,9 @@ def test_arguments_of_another_engine_are_refused() -> None:
     u = np.random.default_rng(0).standard_normal(50)
     with pytest.raises(adjoin.AdjoinError, match="ladder is for objective='abc'"):
         Identifier("toy", ladder={"rungs": 2}).fit(u, u)
-    with pytest.raises(adjoin.AdjoinError, match="'simulation' is not available yet"):
-        Identifier("simulation").fit(u, u)
-    with pytest.raises(adjoin.AdjoinError, match="'output-error' is not available yet"):
-        Identifier("output-error").fit(u, u)
-    with pytest.raises(adjoin.AdjoinError, match="'x' is unknown; use 'prediction' or 'abc' or"):
+    with pytest.raises(adjoin.AdjoinError, match="noise is for objective='simulation'"):
+        Identifier("abc", noise="ar").fit(u, u)
+    with pytest.raises(
+        adjoin.AdjoinError, match="'x' is unknown; use 'prediction' or 'simulation'"
+    ):
         Identifier("x").fit(u, u)

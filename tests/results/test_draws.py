@@ -98,6 +98,7 @@ def test_the_density_by_hand() -> None:
         coefficient=np.array([2.0, 1.0]),
         log_lik=np.array([-7.0, -5.0]),
         log_prior=np.array([-0.5, -0.25]),
+        rho=np.empty((2, 0)),
     )
     assert draws.size.tolist() == [2, 1]
     assert draws.owner.tolist() == [0, 0, 1]

@@ -12,6 +12,7 @@ from tests.systems import by_hand, quick, simulated
 from adjoin import AdjoinError, Dataset, DivergenceWarning, Grammar, Identifier, Model, Posterior
 from adjoin.datasets import academic
 from adjoin.results.prediction import (
+    Drawn,
     Prediction,
     predict_records,
     propagate,
@@ -178,7 +179,8 @@ def test_the_spread_of_a_prediction_grows_with_its_horizon(steps: int) -> None:
     n_draws, a, sigma = 2000, 0.8, 0.5
     model = Model.parse(f"y(k) = {a}*y(k-1) + u(k)", noise_sd=sigma)
     y = np.linspace(-3.0, 4.0, 14)
-    found = predict_records([model] * n_draws, [np.ones((14, 1))], [y], steps, 1, seed=3).lone
+    drawn = [Drawn(model, np.empty(0))] * n_draws
+    found = predict_records(drawn, [np.ones((14, 1))], [y], steps, 1, seed=3).lone
     for k in range(1, 14):
         horizon = min(steps, k)
         expected_sd = sigma * sqrt(sum(a ** (2 * i) for i in range(horizon)))

@@ -94,9 +94,14 @@ def fit(
     objective: Annotated[
         str,
         typer.Option(
-            help="What models are judged by: prediction (one step ahead), abc (free run)."
+            help="What models are judged by: prediction (one step ahead), simulation (free run, by"
+            " its likelihood), abc (free run, by its distance)."
         ),
     ] = "prediction",
+    noise: Annotated[
+        str,
+        typer.Option(help="Of simulation: white, or ar, ar2 (autoregressive) noise on the output."),
+    ] = "white",
     rule: Annotated[
         str, typer.Option(help="Of abc, where its tolerance ends up: default or paper.")
     ] = "default",
@@ -104,7 +109,12 @@ def fit(
         float | None, typer.Option(help=r"Of abc, its final tolerance.  \[default: by the rule]")
     ] = None,
     rungs: Annotated[
-        int | None, typer.Option(min=1, help=r"Of abc, how many tolerances.  \[default: 12]")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Of abc, how many tolerances; of simulation, how many powers of the likelihood."
+            r"  \[default: 12; of simulation 8]",
+        ),
     ] = None,
     max_lag: Annotated[int, typer.Option(min=1, help="Largest lag.")] = 10,
     max_degree: Annotated[int, typer.Option(min=1, help="Most factors in a term.")] = 4,
@@ -113,7 +123,7 @@ def fit(
         str | None,
         typer.Option(
             help="Samples per chain, or auto: until the chains agree."
-            r"  \[default: auto; of abc 30000]",
+            r"  \[default: auto; of abc 30000, of simulation 10000]",
         ),
     ] = None,
     max_samples: Annotated[
@@ -199,6 +209,7 @@ def fit(
     with console(stderr=True).status("reading the data …"):
         from adjoin import Identifier, read_data
         from adjoin.data.dataset import Dataset
+        from adjoin.inference.objective import SIMULATION, objective_name
         from adjoin.inference.prior import without_constant
 
         everything = Dataset.join(
@@ -212,7 +223,8 @@ def fit(
             if not 0.0 < validation < 1.0:
                 raise AdjoinError(f"--validation is a share between 0 and 1, not {validation:g}")
             train, held_out = everything.split(1.0 - validation)
-    given = {"tolerance": tolerance, "rungs": rungs}
+    is_simulation = objective_name(objective) == SIMULATION.name
+    given = {"tolerance": tolerance, "rungs": None if is_simulation else rungs}
     ladder = {name: value for name, value in given.items() if value is not None}
     identifier = Identifier(
         objective=objective,
@@ -238,6 +250,8 @@ def fit(
         likelihood_power=_power(likelihood_power),
         rule=rule,
         ladder=ladder or None,
+        search={"rungs": rungs} if is_simulation and rungs is not None else None,
+        noise=noise,
         runaway=runaway,
     )
     with warnings_as_notes():
@@ -271,9 +285,12 @@ def _write(
     return assessment, {name: str(path) for name, path in written.items() if path is not None}
 
 
+_SAMPLES = {"abc": 30_000, "simulation": 10_000, "output-error": 10_000}
+
+
 def _samples(text: str | None, objective: str) -> int | str:
     if text is None:
-        return 30_000 if objective == "abc" else "auto"
+        return _SAMPLES.get(objective, "auto")
     if text == "auto":
         return text
     try:

@@ -20,28 +20,19 @@ needs a free run and is 1 where the approximation is exact. Both uniforms are dr
 which ends as soon as it is lost. Modes, and so Λ and t, are functions of the structures alone.
 
 Where the terms stay, coefficients are drawn around the mode again, or walk a step; both are decided
-by the exact ratio. Rungs c and c + 1 exchange states with probability
-
-.. math::
-    \min\Big(1, \frac{B_c(S_{c+1})^{-A_c} B_{c+1}(S_c)^{-A_{c+1}}}
-                     {B_c(S_c)^{-A_c} B_{c+1}(S_{c+1})^{-A_{c+1}}}\Big)
-
-as the prior is the same on all rungs. σ² is drawn for the record, from IG(A, B); σ_θ², where it has
-a prior, from its full conditional.
+by the exact ratio. The rungs exchange their states as ``run_rungs`` has it.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from adjoin.arrays import Float1D, Float2D, Float3D, Int1D, Int2D
 from adjoin.kernels._jit import kernel
-from adjoin.kernels.colours import draw_colour, judge_run, solve_colour
-from adjoin.kernels.draw import draw_categorical, draw_inverse_gamma
-from adjoin.kernels.edits import apply_edit, copy_state, exchange_terms
+from adjoin.kernels.colours import draw_colour, judge_run
+from adjoin.kernels.draw import draw_categorical
+from adjoin.kernels.edits import apply_edit, copy_state
 from adjoin.kernels.evidence import log_likelihood
 from adjoin.kernels.fit_table import add_mode, fitted_theta, look_up
 from adjoin.kernels.free_run import assemble
@@ -55,9 +46,17 @@ from adjoin.kernels.laplace import (
 from adjoin.kernels.layouts import Regression
 from adjoin.kernels.modes import References, find_mode, largest_error, log_fit, log_run
 from adjoin.kernels.moves import propose
-from adjoin.kernels.powers import at_power, count_trips
+from adjoin.kernels.powers import at_power
 from adjoin.kernels.prior import log_coefficients
-from adjoin.kernels.rungs import first_of_pairs, rung
+from adjoin.kernels.run_rungs import (
+    FreeRunLadder,
+    draw_coefficient_variance,
+    draw_noise,
+    exchange_rungs,
+    keep_run,
+    write_colour,
+)
+from adjoin.kernels.rungs import rung
 from adjoin.kernels.state import (
     ACCEPTED,
     APPEND,
@@ -71,50 +70,12 @@ from adjoin.kernels.state import (
     Target,
     Trace,
 )
-from adjoin.kernels.tables import Colour, FitWork
+from adjoin.kernels.tables import FitWork
 from adjoin.kernels.terms import term_key
 from adjoin.kernels.tracing import has_room, write_draw
 
 # A run is ended a little beyond where it is lost, lest rounding decides.
 SLACK = 1.0 + 1e-9
-
-
-class RungRuns(NamedTuple):
-    """The free runs of all rungs, by what their likelihood depends on.
-
-    ``error`` : (n_rungs,) S. ``volume`` : (n_rungs,), ``moment`` : (n_rungs, order + 1, order + 1)
-    see `Colour`. ``rho`` : (n_rungs, order) of the noise, as drawn.
-    """
-
-    error: Float1D
-    volume: Float1D
-    moment: Float3D
-    rho: Float2D
-
-
-class FreeRunLadder(NamedTuple):
-    """The rungs of one chain, coldest first.
-
-    ``state`` : as `Chain`, every array with the rung as its first axis; ``proposed`` : one state.
-    ``runs`` : what their free runs are worth. ``power`` : (n_rungs,) w.
-    ``references`` : where modes are searched from.
-    ``move`` : (n_rungs, 9, 3) moves proposed, possible, accepted. ``passed`` : (n_rungs, 2) changes
-    of terms that passed the first stage, and the second.
-    ``swap`` : (n_rungs, 2) exchanges with the next rung, tried and made. ``is_from_hot``,
-    ``n_trips`` : as in `PowerLadder`. ``interval`` : samples between two exchanges.
-    """
-
-    state: Chain
-    proposed: Chain
-    runs: RungRuns
-    power: Float1D
-    references: References
-    move: Int2D
-    passed: Int2D
-    swap: Int2D
-    is_from_hot: Int1D
-    n_trips: Int1D
-    interval: int
 
 
 @kernel()
@@ -177,30 +138,51 @@ def run_proposed(
 
 
 @kernel()
-def keep_run(c: int, error: float, runs: RungRuns, colour: Colour) -> None:
-    """Note what the run that was judged last is worth, and its ρ, as that of a rung.
+def take_over(
+    rng: np.random.Generator,
+    c: int,
+    log_needed: float,
+    target: Target,
+    data: Regression,
+    ladder: FreeRunLadder,
+    fitting: FitWork,
+) -> bool:
+    """Run what is proposed, and make it a rung's state if it is good enough; whether it is.
 
-    Mutates: runs. Allocates: nothing.
+    Mutates: rng (where noise is coloured and it is), ladder, fitting. Allocates: nothing.
     """
-    order = colour.rho.shape[0]
-    runs.error[c], runs.volume[c] = error, colour.volume[0]
-    for a in range(order):
-        runs.rho[c, a] = colour.rho[a]
-    for a in range(order + 1):
-        for b in range(order + 1):
-            runs.moment[c, a, b] = colour.moment[a, b]
+    error, is_accepted = run_proposed(ladder, target, data, fitting, log_needed)
+    if is_accepted and fitting.colour.rho.shape[0] > 0:
+        is_accepted = draw_colour(rng, target, data.n_rows, error, fitting.colour)
+    if is_accepted:
+        copy_state(ladder.proposed, rung(ladder.state, c))
+        keep_run(c, error, ladder.runs, fitting.colour)
+    return is_accepted
 
 
 @kernel()
-def recall_run(c: int, runs: RungRuns, colour: Colour) -> None:
-    """Set the colour to what the noise of a rung's run leaves to draw from.
+def weigh_side(
+    c: int,
+    side: int,
+    rules: Rules,
+    how: Proposals,
+    data: Regression,
+    ladder: FreeRunLadder,
+    fitting: FitWork,
+) -> tuple[int, float, float]:
+    """Lay out the Gaussian of one side of a proposal: its entry, log Λ, half the log determinant.
 
-    Mutates: colour. Allocates: nothing.
+    Mutates: fitting. Allocates: nothing.
     """
-    for a in range(colour.moment.shape[0]):
-        for b in range(colour.moment.shape[0]):
-            colour.moment[a, b] = runs.moment[c, a, b]
-    solve_colour(colour)
+    entry = find_entry_of(ladder, c, side, fitting)
+    if entry < 0:
+        target = at_power(rules, ladder.power[0]).target
+        error = find_mode(data, fitting, target, how.coefficient, ladder.references)
+        entry = add_mode(fitting, data, error)
+    log_evidence, half_log_det = lay_out_gaussian(
+        fitting, data, entry, rules.target, how.coefficient
+    )
+    return entry, log_evidence, half_log_det
 
 
 @kernel()
@@ -221,195 +203,42 @@ def step_rung(
 
     Mutates: rng, ladder, fitting, trace. Allocates: nothing.
     """
-    current, proposed, count, target = (
-        rung(ladder.state, c),
-        ladder.proposed,
-        ladder.move,
-        rules.target,
-    )
+    current, proposed, target = rung(ladder.state, c), ladder.proposed, rules.target
+    n_pinned, entry, half_log_det = data.pinned_key.shape[0], 0, 0.0
     move = draw_categorical(rng, rules.moves.cumulative)
     is_walk = move == STAY and rng.random() < how.walk
     log_first, log_second = math.log(1.0 - rng.random()), math.log(1.0 - rng.random())
-    count[c, move, PROPOSED] += 1
+    ladder.move[c, move, PROPOSED] += 1
     log_ratio = propose_structure(rng, c, move, rules, ladder, fitting, trace)
     if math.isnan(log_ratio):
         return False
-    count[c, move, POSSIBLE] += 1
-    proposed.coefficient[0], entry, half_log_det = current.coefficient[0], 0, 0.0
+    ladder.move[c, move, POSSIBLE] += 1
+    proposed.coefficient[0] = current.coefficient[0]
     log_needed = log_fit(target, data.n_rows, ladder.runs.error[c]) - ladder.runs.volume[c]
     log_needed += log_second + log_coefficients(current, current.coefficient[0])
     for side in range(1 if move == STAY else 2):
-        entry = find_entry_of(ladder, c, side, fitting)
-        if entry < 0:
-            error = find_mode(
-                data,
-                fitting,
-                at_power(rules, ladder.power[0]).target,
-                how.coefficient,
-                ladder.references,
-            )
-            entry = add_mode(fitting, data, error)
-        log_evidence, half_log_det = lay_out_gaussian(fitting, data, entry, target, how.coefficient)
+        entry, log_evidence, half_log_det = weigh_side(c, side, rules, how, data, ladder, fitting)
         if side == 0 and not is_walk:
-            n_free = current.n_terms[0] - data.pinned_key.shape[0]
-            log_needed -= log_student(
-                distance_of(fitting, entry, current), n_free, half_log_det, how
-            )
+            distance, n_free = distance_of(fitting, entry, current), current.n_terms[0] - n_pinned
+            log_needed -= log_student(distance, n_free, half_log_det, how)
         if move != STAY:
             log_ratio += log_evidence if side == 1 else -log_evidence
             log_needed += log_evidence if side == 1 else -log_evidence
-    if move != STAY:
-        if not log_first < log_ratio:
-            return False
-        ladder.passed[c, 0] += 1
-    n_free = proposed.n_terms[0] - data.pinned_key.shape[0]
+    if move != STAY and not log_first < log_ratio:
+        return False
+    ladder.passed[c, 0] += 1 if move != STAY else 0
+    n_free = proposed.n_terms[0] - n_pinned
     size = how.width / math.sqrt(max(n_free, 1))
     if not is_walk:
         size = math.sqrt(how.freedom / (2.0 * rng.standard_gamma(0.5 * how.freedom)))
     distance = draw_around(rng, fitting, data, entry, proposed, size, is_walk)
     if not is_walk:
         log_needed += log_student(distance, n_free, half_log_det, how)
-    error, is_accepted = run_proposed(ladder, target, data, fitting, log_needed)
-    if is_accepted and fitting.colour.rho.shape[0] > 0:
-        is_accepted = draw_colour(rng, target, data.n_rows, error, fitting.colour)
-    if is_accepted:
-        copy_state(proposed, current)
-        keep_run(c, error, ladder.runs, fitting.colour)
-        count[c, move, ACCEPTED] += 1
-        ladder.passed[c, 1] += 1 if move != STAY else 0
-    return is_accepted and move != STAY
-
-
-@kernel()
-def draw_coefficient_variance(
-    rng: np.random.Generator, chain: Chain, target: Target, data: Regression
-) -> None:
-    r"""Draw :math:`σ_θ² \sim IG(a + \tfrac m2, b + \tfrac12 ‖θ‖²)` of the m free coefficients.
-
-    Mutates: rng (one gamma), chain.coefficient. Allocates: nothing.
-    """
-    square, n_free = 0.0, chain.n_terms[0] - data.pinned_key.shape[0]
-    for i in range(data.pinned_key.shape[0], chain.n_terms[0]):
-        square += chain.theta[i] * chain.theta[i]
-    shape = target.coefficient_shape + 0.5 * n_free
-    scale = target.coefficient_scale + 0.5 * square
-    chain.coefficient[0] = draw_inverse_gamma(rng, shape, scale)
-
-
-@kernel()
-def error_of(c: int, runs: RungRuns) -> float:
-    r""":math:`S_ρ = \sum_k (v(k) - \sum_l ρ_l v(k-l))²` of a rung; the squared error without a ρ.
-
-    Mutates: nothing. Allocates: nothing.
-    """
-    order = runs.rho.shape[1]
-    if order == 0 or runs.error[c] == math.inf:
-        return runs.error[c]
-    total = runs.moment[c, 0, 0]
-    for a in range(order):
-        total -= 2.0 * runs.rho[c, a] * runs.moment[c, 0, a + 1]
-        for b in range(order):
-            total += runs.rho[c, a] * runs.rho[c, b] * runs.moment[c, a + 1, b + 1]
-    return max(total, 0.0)
-
-
-@kernel()
-def given_colour(target: Target, order: int) -> Target:
-    """The target given ρ: what integrating over it took from the shape of the noise is back.
-
-    Mutates: nothing. Allocates: nothing.
-    """
-    return Target(
-        target.noise_shape + 0.5 * order,
-        target.noise_scale,
-        target.power,
-        target.coefficient_shape,
-        target.coefficient_scale,
-        target.thin,
-    )
-
-
-@kernel()
-def exchange_runs(c: int, runs: RungRuns) -> None:
-    """Exchange what is known of the runs of rungs c and c + 1.
-
-    Mutates: runs. Allocates: nothing.
-    """
-    d = c + 1
-    runs.error[c], runs.error[d] = runs.error[d], runs.error[c]
-    runs.volume[c], runs.volume[d] = runs.volume[d], runs.volume[c]
-    for a in range(runs.rho.shape[1]):
-        runs.rho[c, a], runs.rho[d, a] = runs.rho[d, a], runs.rho[c, a]
-    for a in range(runs.moment.shape[1]):
-        for b in range(runs.moment.shape[2]):
-            left, right = runs.moment[c, a, b], runs.moment[d, a, b]
-            runs.moment[c, a, b], runs.moment[d, a, b] = right, left
-
-
-@kernel()
-def exchange_rungs(
-    rng: np.random.Generator, ladder: FreeRunLadder, rules: Rules, data: Regression
-) -> bool:
-    """Let every second pair of neighbours exchange their states; whether the coldest did.
-
-    Mutates: rng (one uniform per pair), ladder. Allocates: nothing.
-    """
-    state, runs, n_rungs, n = ladder.state, ladder.runs, ladder.power.shape[0], data.n_rows
-    order, is_new = runs.rho.shape[1], False
-    for c in range(first_of_pairs(state.n_drawn[0, 0], ladder.interval), n_rungs - 1, 2):
-        log_uniform = math.log(1.0 - rng.random())
-        cold = given_colour(at_power(rules, ladder.power[c]).target, order)
-        hot = given_colour(at_power(rules, ladder.power[c + 1]).target, order)
-        mine, other = error_of(c, runs), error_of(c + 1, runs)
-        log_ratio = log_fit(cold, n, other) + log_fit(hot, n, mine)
-        log_ratio -= log_fit(cold, n, mine) + log_fit(hot, n, other)
-        ladder.swap[c, 0] += 1
-        if log_uniform < log_ratio:
-            ladder.swap[c, 1] += 1
-            left, right = rung(state, c), rung(state, c + 1)
-            exchange_terms(left, right)
-            left.coefficient[0], right.coefficient[0] = right.coefficient[0], left.coefficient[0]
-            exchange_runs(c, runs)
-            been, is_new = ladder.is_from_hot, is_new or c == 0
-            been[c], been[c + 1] = been[c + 1], been[c]
-    count_trips(ladder.is_from_hot, ladder.n_trips)
-    return is_new
-
-
-@kernel()
-def draw_noise(
-    rng: np.random.Generator,
-    c: int,
-    rules: Rules,
-    data: Regression,
-    ladder: FreeRunLadder,
-    colour: Colour,
-) -> float:
-    """Draw ρ and σ² of a rung given its run; its S_ρ. A ρ that is not stationary is not taken over.
-
-    Mutates: rng, ladder, colour. Allocates: nothing.
-    """
-    runs, target, order = ladder.runs, rules.target, colour.rho.shape[0]
-    if order > 0:
-        recall_run(c, runs, colour)
-        if draw_colour(rng, target, data.n_rows, runs.error[c], colour):
-            for a in range(order):
-                runs.rho[c, a] = colour.rho[a]
-    error, given = error_of(c, runs), given_colour(target, order)
-    shape = given.noise_shape + 0.5 * given.power * data.n_rows
-    scale = given.noise_scale + 0.5 * given.power * error
-    ladder.state.noise[c, 0] = draw_inverse_gamma(rng, shape, scale)
-    return error
-
-
-@kernel()
-def write_colour(runs: RungRuns, trace: Trace) -> None:
-    """Write the coldest rung's ρ beside the draw that was written last.
-
-    Mutates: trace. Allocates: nothing.
-    """
-    for a in range(runs.rho.shape[1]):
-        trace.own[trace.cursor.n_draws[0] - 1, a] = runs.rho[0, a]
+    if not take_over(rng, c, log_needed, target, data, ladder, fitting):
+        return False
+    ladder.move[c, move, ACCEPTED] += 1
+    ladder.passed[c, 1] += 1 if move != STAY else 0
+    return move != STAY
 
 
 @kernel()

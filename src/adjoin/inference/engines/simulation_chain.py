@@ -27,7 +27,8 @@ from adjoin.inference.engines.workspace import (
 from adjoin.inference.tempering import first_powers, place_rungs
 from adjoin.inference.traces import ChainTrace, SearchTrace, TraceLog, make_buffer
 from adjoin.kernels.modes import References
-from adjoin.kernels.output_error import FreeRunLadder, RungRuns, judge_rungs, run_output_error
+from adjoin.kernels.output_error import judge_rungs, run_output_error
+from adjoin.kernels.run_rungs import FreeRunLadder, RungRuns
 from adjoin.kernels.state import N_INFORMED, N_MOVES, Chain, Trace
 
 
