@@ -87,7 +87,7 @@ def forward_path(
     seed : int
         For alphabets that are too large to be looked at as a whole.
     """
-    return list(_Search(problem, prior, max_terms, objective, seed).steps())
+    return list(Selection(problem, prior, max_terms, objective, seed).steps())
 
 
 def _blocks(problem: Problem) -> tuple[Int1D, Int1D, Int1D]:
@@ -122,7 +122,7 @@ def _leftover(problem: Problem, most_rows: float, max_lag: int, n_terms: int) ->
     )
 
 
-class _Search:
+class Selection:
     """The workspace of one path."""
 
     def __init__(
@@ -175,7 +175,7 @@ class _Search:
         keys = tuple(self.encoding.key(term) for term in self.start)
         pinned = dict(zip(self.regression.pinned_key, self.regression.pinned_theta, strict=True))
         theta = np.array([pinned.get(key, 0.0) for key in keys])
-        error, theta = self._fit(keys, theta)
+        error, theta = self.fit(keys, theta)
         step: Step | None = Step(keys, theta, error, math.nan)
         while step is not None:
             yield step
@@ -185,7 +185,7 @@ class _Search:
         """The same with one term more; None where there is none that gains."""
         if len(step.keys) >= self.max_terms or not step.error > self.floor:
             return None
-        gain = self._gains(step)
+        gain = self.gains(step)
         order = [int(t) for t in np.argsort(-gain, kind="stable")[:_MOST_REFITTED] if gain[t] > 0.0]
         # One step ahead a gain is exact, and nothing has to be fitted to know the best.
         n_tried = 1 if self.is_ahead else N_REFITTED
@@ -193,23 +193,23 @@ class _Search:
             tried = []
             for t in order[first : first + n_tried]:
                 keys = (*step.keys, int(self.terms.key[t]))
-                error, theta = self._fit(keys, np.append(step.theta, 0.0))
+                error, theta = self.fit(keys, np.append(step.theta, 0.0))
                 tried.append(Step(keys, theta, error, float(gain[t])))
             best = min(tried, key=lambda one: one.error)
             if best.error < step.error * (1.0 - _LEAST_GAIN):
                 return best
         return None
 
-    def _write(self, keys: tuple[int, ...], theta: Float1D) -> None:
+    def write(self, keys: tuple[int, ...], theta: Float1D) -> None:
         scratch = self.fitting.scratch
         write_terms(scratch, self.encoding, [self.encoding.term(key) for key in keys])
         scratch.theta[: len(keys)] = theta
 
-    def _fit(self, keys: tuple[int, ...], theta: Float1D) -> tuple[float, Float1D]:
+    def fit(self, keys: tuple[int, ...], theta: Float1D) -> tuple[float, Float1D]:
         """The squared error of a structure at its optimum, and the coefficients there."""
         if self.is_ahead:
             return self._fit_ahead(keys)
-        self._write(keys, theta)
+        self.write(keys, theta)
         with np.errstate(all="ignore"):
             error = refit(self.regression, self.fitting, self.found, self.coefficient)
         return float(error), self.found.theta[: len(keys)].copy() if error < math.inf else theta
@@ -234,10 +234,10 @@ class _Search:
             left -= free @ theta[n_pinned:]
         return float(left @ left), theta
 
-    def _gains(self, step: Step) -> Float1D:
+    def gains(self, step: Step) -> Float1D:
         """What every term that was looked at gains to first order; 0 for the others."""
         mode = ONE_STEP
-        self._write(step.keys, step.theta)
+        self.write(step.keys, step.theta)
         if not self.is_ahead:
             run_error = run_freely(self.regression, self.fitting)
             mode = FREE_RUN if run_error < math.inf else ONE_STEP
