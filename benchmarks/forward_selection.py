@@ -1,13 +1,13 @@
 """Forward selection by slopes on measured records: 16 settings each, chosen by validation.
 
-Records, parts and protocol as in ``real.py``: fitted on the first 70 % of every train record, chosen
-by the free run on the last 30 %, scored on the test file; the first 50 samples of every record seed
-a run and are not scored. Settings: lag 2, 3, 5, 10; degree 2, 3; centred or not; all models of all
-paths are compared, up to 20 terms each.
+Records, parts and protocol as in ``real.py``: fitted on the first 70 % of every train record,
+chosen by the free run on the last 30 %, scored on the test file; the first 50 samples of every
+record seed a run and are not scored. Settings: lag 2, 3, 5, 10; degree 2, 3; centred or not. All
+models of all paths are compared, up to 20 terms each.
 
 *one* is the model with the best validation; *mean* and *median* are over the free runs of the 5, 10
-and 20 best, sample by sample, without those that left the range of the fitted data (`Model.limits`):
-*lost* is how many of 20 did. NMSE %; CPU seconds of all 16 fits, compilation before. *reference* is
+and 20 best, sample by sample, without those that left the range of the fitted data, `Model.limits`
+(*lost*: how many of 20 did). NMSE %; CPU seconds of all 16 fits, after compilation. *reference* is
 the best test figure in the README of the records. ``--last`` fits the last samples only, at most so
 many in all. To decide something, use ``--no-test``, which does not open the test file.
 """

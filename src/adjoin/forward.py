@@ -180,6 +180,7 @@ def forward_selection(
 
     Examples
     --------
+    >>> import adjoin
     >>> train, validation, _ = adjoin.datasets.academic(0)
     >>> path = adjoin.forward_selection(train, held_out=validation, max_terms=6)
     >>> print(path[2].structure)

@@ -3,7 +3,7 @@ r"""Forward selection by slopes: one path of growing structures, each at its lea
 Receives a `Problem` and a `Prior` (for the alphabet alone); gives structures as keys with their
 coefficients in model units. From :math:`y(k-1)` and the fixed terms, each step adds the term that
 gains most: candidates are ranked by what they gain to first order (``kernels/gains.py``), the first
-`N_REFITTED` are fitted, and the best of these stays.
+`N_REFITTED` are fitted, and the best of these stays. The first step does so from `STARTS`, too.
 
 Screening costs about :math:`n_{rows} n_{terms} (p + 8)` products for a model of p terms. Where that
 is more than `MOST_WORK`, all terms are first held against windows of the records, spread over all,
@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,10 +38,13 @@ SIMULATION, PREDICTION = "simulation", "prediction"
 """What the squared error is of: free runs, or predictions one step ahead."""
 
 N_REFITTED = 3
-"""Candidates that are fitted in each step; of twelve, the best was among the first two in 24 of 27
-steps on measured records."""
+"""Candidates that are fitted in each step; of the twelve best, the very best was among the first
+two in 24 of 27 steps on measured records."""
 _MOST_REFITTED = 12
 """Where none of them helps, the next ones are, up to so many."""
+STARTS = (0.9, 0.5, 0.0)
+"""Coefficients of y(k-1) from which the first step looks, beside that of its own fit: a run without
+a drive says nothing about it, and where it comes out as 1, all slopes grow and mislead."""
 MOST_WORK = 1e9
 """Products of one screening, about half a second."""
 _OVERHEAD = 8
@@ -64,6 +68,14 @@ class Step:
     keys: tuple[int, ...]
     theta: Float1D
     error: float
+    gain: float
+
+
+class _Proposal(NamedTuple):
+    """A term to be fitted: its key, what the others start from, and its gain there."""
+
+    key: int
+    theta: Float1D
     gain: float
 
 
@@ -126,7 +138,12 @@ class Selection:
     """The workspace of one path."""
 
     def __init__(
-        self, problem: Problem, prior: Prior, max_terms: int, objective: str, seed: int
+        self,
+        problem: Problem,
+        prior: Prior,
+        max_terms: int = 20,
+        objective: str = SIMULATION,
+        seed: int = 0,
     ) -> None:
         encoding = problem.encoding
         self.problem, self.encoding, self.regression = problem, encoding, problem.regression
@@ -185,22 +202,44 @@ class Selection:
         """The same with one term more; None where there is none that gains."""
         if len(step.keys) >= self.max_terms or not step.error > self.floor:
             return None
-        gain = self.gains(step)
-        order = [int(t) for t in np.argsort(-gain, kind="stable")[:_MOST_REFITTED] if gain[t] > 0.0]
-        # One step ahead a gain is exact, and nothing has to be fitted to know the best.
-        n_tried = 1 if self.is_ahead else N_REFITTED
-        for first in range(0, len(order), n_tried):
-            tried = []
-            for t in order[first : first + n_tried]:
-                keys = (*step.keys, int(self.terms.key[t]))
-                error, theta = self.fit(keys, np.append(step.theta, 0.0))
-                tried.append(Step(keys, theta, error, float(gain[t])))
-            best = min(tried, key=lambda one: one.error)
+        for group in self._groups(step):
+            tried = [self._extended(step, proposal) for proposal in group]
+            best = min(tried, key=lambda one: one.error, default=step)
             if best.error < step.error * (1.0 - _LEAST_GAIN):
                 return best
         return None
 
-    def write(self, keys: tuple[int, ...], theta: Float1D) -> None:
+    def _extended(self, step: Step, proposal: _Proposal) -> Step:
+        keys = (*step.keys, proposal.key)
+        error, theta = self.fit(keys, np.append(proposal.theta, 0.0))
+        return Step(keys, theta, error, proposal.gain)
+
+    def _groups(self, step: Step) -> Iterator[list[_Proposal]]:
+        """Terms to be fitted, some at a time, until one of them helps."""
+        order = self._ranked(step)
+        if self.is_ahead:  # a gain is exact there, and nothing has to be fitted to know the best
+            yield order[:1]
+            return
+        first = order[:N_REFITTED]
+        is_start = len(step.keys) == len(self.start) > len(self.problem.alphabet.fixed)
+        for value in STARTS if is_start else ():
+            theta = np.append(step.theta[:-1], value)
+            first += self._ranked(Step(step.keys, theta, math.inf, math.nan))[:N_REFITTED]
+        yield first
+        for begin in range(N_REFITTED, len(order), N_REFITTED):
+            yield order[begin : begin + N_REFITTED]
+
+    def _ranked(self, step: Step) -> list[_Proposal]:
+        """The terms with the largest gains, largest first."""
+        gain = self.gains(step)
+        order = np.argsort(-gain, kind="stable")[:_MOST_REFITTED]
+        return [
+            _Proposal(int(self.terms.key[t]), step.theta, float(gain[t]))
+            for t in order
+            if gain[t] > 0.0
+        ]
+
+    def _write(self, keys: tuple[int, ...], theta: Float1D) -> None:
         scratch = self.fitting.scratch
         write_terms(scratch, self.encoding, [self.encoding.term(key) for key in keys])
         scratch.theta[: len(keys)] = theta
@@ -209,7 +248,7 @@ class Selection:
         """The squared error of a structure at its optimum, and the coefficients there."""
         if self.is_ahead:
             return self._fit_ahead(keys)
-        self.write(keys, theta)
+        self._write(keys, theta)
         with np.errstate(all="ignore"):
             error = refit(self.regression, self.fitting, self.found, self.coefficient)
         return float(error), self.found.theta[: len(keys)].copy() if error < math.inf else theta
@@ -237,7 +276,7 @@ class Selection:
     def gains(self, step: Step) -> Float1D:
         """What every term that was looked at gains to first order; 0 for the others."""
         mode = ONE_STEP
-        self.write(step.keys, step.theta)
+        self._write(step.keys, step.theta)
         if not self.is_ahead:
             run_error = run_freely(self.regression, self.fitting)
             mode = FREE_RUN if run_error < math.inf else ONE_STEP
