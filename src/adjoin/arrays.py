@@ -7,5 +7,6 @@ from numpy.typing import NDArray
 
 Float1D = NDArray[np.float64]
 Float2D = NDArray[np.float64]
+Float3D = NDArray[np.float64]
 Int1D = NDArray[np.int64]
 Int2D = NDArray[np.int64]

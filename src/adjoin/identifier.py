@@ -54,11 +54,11 @@ class Identifier(Estimator):
 
     Parameters
     ----------
-    objective : {"prediction", "abc"}
+    objective : {"prediction", "simulation", "abc"}
         What a model is judged by: ``"prediction"`` (or ``"osa"``), its one-step-ahead residuals;
-        ``"abc"``, how near its free run comes to the measured output. The second is slower and
-        simulates better where noise is on the measurement; of its `samples` the first half anneals
-        a ladder of tolerances.
+        ``"simulation"`` (or ``"output-error"``), the likelihood of its free run with noise on the
+        measured output; ``"abc"``, how near its free run comes to it, as the paper has it: of its
+        `samples` the first half anneals a ladder of tolerances.
     grammar : Grammar, optional
         Which equations can be said. Default: polynomial NARX of the data's signals.
     max_lag, max_degree : int
@@ -127,6 +127,10 @@ class Identifier(Estimator):
     ladder : mapping or adjoin.Ladder, optional
         With ``objective="abc"``: settings of the tolerance ladder that differ from the defaults,
         such as ``{"rungs": 8, "tolerance": 1.5}``.
+    noise : {"white", "ar", "ar2"}
+        With ``objective="simulation"``: what is left between the free run and the measured output.
+        ``"white"`` is sensor noise; ``"ar"`` and ``"ar2"`` are autoregressive of order 1 and 2,
+        with coefficients that are sampled, for what else disturbs a rig.
     runaway : float
         A free run is lost from the first sample that is more than so many half-widths away from the
         middle of the range of the fitted output. Lost runs are never accepted by a free-run
@@ -197,6 +201,7 @@ class Identifier(Estimator):
         search: Mapping[str, Any] | Search | None = None,
         max_samples: int | None = None,
         time_limit: float | None = None,
+        noise: str = "white",
     ) -> None:
         self.objective = objective
         self.grammar = grammar
@@ -228,6 +233,7 @@ class Identifier(Estimator):
         self.search = search
         self.max_samples = max_samples
         self.time_limit = time_limit
+        self.noise = noise
 
     def fit(self, u: Any, y: Any = None, held_out: Dataset | None = None) -> Self:
         """Learn the posterior of equations from input and output.
@@ -357,7 +363,7 @@ class Identifier(Estimator):
         if given.get("likelihood_power") == "auto":
             given["likelihood_power"] = 1.0
         if "search" in given:
-            given["search"] = Search.read(given["search"])
+            given["search"] = Search.read(given["search"], engine.default_search)
         n_samples = LONGEST if self.samples == AUTO else int(self.samples)
         return engine(
             problem=problem,

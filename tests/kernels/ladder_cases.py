@@ -308,7 +308,7 @@ def samples_of(chain: AbcChain) -> list[Sample]:
             terms, at_key = tuple(map(chain.engine.encoding.digits, keys)), at_key + n
         theta = tuple(buffer.theta[at_theta : at_theta + n].tolist())
         at_theta += n
-        values = (buffer.noise[row], buffer.log_prior[row], buffer.distance[row])
+        values = (buffer.noise[row], buffer.log_prior[row], buffer.own[row, 0])
         found.append(Sample(terms, theta, *map(float, values)))
     assert [int(written[0]) for written in buffer.cursor] == [len(found), at_theta, at_key]
     return found

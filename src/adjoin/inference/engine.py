@@ -19,6 +19,7 @@ from adjoin.inference.moves import Moves
 from adjoin.inference.objective import Objective
 from adjoin.inference.prior import Prior
 from adjoin.inference.problem import Problem
+from adjoin.inference.search import Search
 from adjoin.inference.settings import OwnSettings, RunSettings
 from adjoin.inference.traces import ChainTrace
 from adjoin.levels import Finding
@@ -89,6 +90,8 @@ class Engine(Protocol):
     """Of the objective it samples, by which it is found."""
     options: ClassVar[Mapping[str, str]]
     """Arguments of `Identifier` that only some engines know, and this one's keyword for each."""
+    default_search: ClassVar[Search]
+    """How its chains search where nobody says otherwise; of those that take `search`."""
     kernel: ClassVar[Callable[..., Any]]
     """The compiled loop: a user who waits for its first compilation is told so."""
 

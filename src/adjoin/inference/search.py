@@ -1,9 +1,9 @@
-"""How a prediction chain searches beside the nine moves: informed moves, flips, rungs of powers."""
+"""How a chain searches beside the nine moves: informed moves, flips, rungs of powers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from adjoin.checks import is_real, require_count
@@ -53,10 +53,13 @@ class Search:
             raise AdjoinError(f"search: hottest must be between 0 and 1, not {self.hottest!r}")
 
     @classmethod
-    def read(cls, given: Search | Mapping[str, Any] | None) -> Search:
-        """A user's choice: None (the nine moves alone), or settings by name."""
+    def read(
+        cls, given: Search | Mapping[str, Any] | None, default: Search | None = None
+    ) -> Search:
+        """A user's choice: None (the engine's `default`), or settings by name that differ."""
+        default = cls() if default is None else default
         if given is None:
-            return cls()
+            return default
         if isinstance(given, Search):
             return given
         if not isinstance(given, Mapping):
@@ -66,7 +69,7 @@ class Search:
             raise AdjoinError(
                 f"search has no setting '{strangers[0]}'; there are {', '.join(known)}"
             )
-        return cls(**given)
+        return replace(default, **given)
 
     @property
     def plain(self) -> dict[str, Any]:

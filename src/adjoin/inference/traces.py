@@ -18,7 +18,8 @@ from adjoin.grammar.encoding import Encoding
 from adjoin.kernels.state import N_MOVES, Cursor, Trace
 
 _DRAWS, _VALUES = 4096, 65_536  # per buffer: a few hundred kilobytes
-_SCALARS = ("noise", "coefficient", "log_lik", "log_prior", "distance")  # one of each a draw
+_SCALARS = ("noise", "coefficient", "log_lik", "log_prior")  # one of each a draw
+_OWN = 2  # numbers a draw that one engine alone has
 _MOST_SEEN = 50_000  # orders of terms remembered; a long chain of large structures meets millions
 
 
@@ -76,6 +77,7 @@ class ChainTrace(NamedTuple):
     ``n_samples`` : how many samples were drawn.
     ``ladder`` : of a free-run chain; its draws begin when the ladder is frozen.
     ``search`` : of a chain with informed moves or with rungs of powers.
+    ``rho`` : (n_draws, order) coefficients of autoregressive noise, where it is coloured.
     """
 
     structures: list[tuple[int, ...]]
@@ -91,6 +93,7 @@ class ChainTrace(NamedTuple):
     n_samples: int
     ladder: LadderTrace | None = None
     search: SearchTrace | None = None
+    rho: Float2D | None = None
 
 
 _PREFIX, _SEARCH = "ladder_", "search_"
@@ -149,6 +152,8 @@ def join(first: ChainTrace, second: ChainTrace) -> ChainTrace:
     if ladder is not None and first.ladder is not None:
         distance = np.concatenate([first.ladder.distance, ladder.distance])
         ladder = ladder._replace(distance=distance)
+    if first.rho is not None and second.rho is not None:
+        joined["rho"] = np.concatenate([first.rho, second.rho])
     return second._replace(
         structures=list(number),
         structure=np.concatenate([first.structure, place[second.structure]]),
@@ -167,7 +172,7 @@ def make_buffer(capacity: int) -> Trace:
         coefficient=np.zeros(_DRAWS),
         log_lik=np.zeros(_DRAWS),
         log_prior=np.zeros(_DRAWS),
-        distance=np.zeros(_DRAWS),
+        own=np.zeros((_DRAWS, _OWN)),
         theta=np.zeros(_VALUES + capacity),
         key=np.zeros(_VALUES + capacity, dtype=np.int64),
         cursor=Cursor(*np.zeros((3, 1), dtype=np.int64)),
@@ -192,8 +197,12 @@ class TraceLog:
     def of(cls, encoding: Encoding, trace: ChainTrace) -> TraceLog:
         """A log that goes on where a trace ended."""
         log = cls(encoding, {keys: i for i, keys in enumerate(trace.structures)})
-        distance = np.zeros(len(trace.structure)) if trace.ladder is None else trace.ladder.distance
-        values = trace.noise, trace.coefficient, trace.log_lik, trace.log_prior, distance
+        own = np.zeros((_OWN, len(trace.structure)))
+        if trace.ladder is not None:
+            own[0] = trace.ladder.distance
+        if trace.rho is not None:
+            own[: trace.rho.shape[1]] = trace.rho.T
+        values = trace.noise, trace.coefficient, trace.log_lik, trace.log_prior, *own
         log._structure, log._n_terms = [trace.structure], [np.diff(trace.offset)]
         log._theta, log._scalar = [trace.theta], [np.array(values)]
         return log
@@ -218,7 +227,8 @@ class TraceLog:
         self._structure.append(np.repeat(numbers, end - start))
         self._n_terms.append(buffer.n_terms[:n_draws].copy())
         self._theta.append(theta)
-        self._scalar.append(np.array([getattr(buffer, name)[:n_draws] for name in _SCALARS]))
+        scalars = [getattr(buffer, name)[:n_draws] for name in _SCALARS]
+        self._scalar.append(np.array([*scalars, *buffer.own[:n_draws].T]))
         for written in buffer.cursor:
             written[:] = 0
 
@@ -236,14 +246,16 @@ class TraceLog:
         return self._seen[code]
 
     def finish(
-        self, buffer: Trace, n_samples: int, ladder: LadderTrace | None = None
+        self, buffer: Trace, n_samples: int, ladder: LadderTrace | None = None, order: int = 0
     ) -> ChainTrace:
         """Everything collected, and what the buffer still holds.
 
-        The distances of the draws are put into the `ladder`, if there is one.
+        The distances of the draws are put into the `ladder`, if there is one; with an `order`, each
+        has so many coefficients of its noise.
         """
         self.drain(buffer)
-        scalar = dict(zip(_SCALARS, np.concatenate(self._scalar, axis=1), strict=True))
+        *scalars, first, second = np.concatenate(self._scalar, axis=1)
+        scalar, own = dict(zip(_SCALARS, scalars, strict=True)), (first, second)
         n_terms = np.concatenate(self._n_terms)
         return ChainTrace(
             structures=list(self.structures),
@@ -257,5 +269,6 @@ class TraceLog:
             move=buffer.move.copy(),
             trouble=buffer.trouble.copy(),
             n_samples=n_samples,
-            ladder=None if ladder is None else ladder._replace(distance=scalar["distance"]),
+            ladder=None if ladder is None else ladder._replace(distance=first),
+            rho=np.array(own[:order]).T.copy() if order else None,
         )

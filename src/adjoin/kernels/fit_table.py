@@ -11,6 +11,8 @@ import math
 from adjoin.arrays import Float1D, Float2D, Int1D
 from adjoin.kernels._jit import kernel
 from adjoin.kernels.hashing import hash_keys
+from adjoin.kernels.layouts import Regression
+from adjoin.kernels.products import pinned_place
 from adjoin.kernels.state import FITTED, Chain
 from adjoin.kernels.tables import FitTable, FitWork
 
@@ -92,8 +94,8 @@ def look_up(chain: Chain, fitting: FitWork) -> int:
 
 
 @kernel()
-def add_fit(fitting: FitWork, fit: tuple[int, float, float]) -> int:
-    """Enter what `fit_structure` has just made of the scratch; its entry, without a score yet.
+def take_entry(fitting: FitWork) -> int:
+    """A new entry for the structure in the scratch; all others are forgotten if there is no room.
 
     Mutates: fitting. Allocates: nothing.
     """
@@ -106,8 +108,6 @@ def add_fit(fitting: FitWork, fit: tuple[int, float, float]) -> int:
         forget_fits(fits)
     entry, first = fits.n_entries[0], fits.n_keys[0]
     fits.bucket[-1 - find_entry(fits, fitting.sorted, n)] = entry
-    found.status[entry], found.error[entry], found.foreseen[entry] = fit
-    found.log_det[entry], found.score[entry] = math.nan, math.nan
     found.n_terms[entry] = n
     found.first_key[entry], found.first_value[entry] = first, fits.n_values[0]
     for i in range(n):
@@ -115,9 +115,49 @@ def add_fit(fitting: FitWork, fit: tuple[int, float, float]) -> int:
     fits.n_entries[0] += 1
     fits.n_made[0] += 1
     fits.n_keys[0] += 2 * n
+    return entry
+
+
+@kernel()
+def add_fit(fitting: FitWork, fit: tuple[int, float, float]) -> int:
+    """Enter what `fit_structure` has just made of the scratch; its entry, without a score yet.
+
+    Mutates: fitting. Allocates: nothing.
+    """
+    fits, found, n = fitting.fits, fitting.fits.entry, fitting.scratch.n_terms[0]
+    entry = take_entry(fitting)
+    found.status[entry], found.error[entry], found.foreseen[entry] = fit
+    found.log_det[entry], found.score[entry] = math.nan, math.nan
     if found.status[entry] == FITTED:
         store_fit(fits, entry, n, fitting)
         fits.n_values[0] += n_values(n)
+    return entry
+
+
+@kernel()
+def add_mode(fitting: FitWork, data: Regression, error: float) -> int:
+    """Enter what `find_mode` has just made of the scratch; its entry.
+
+    The places of lengths and factor hold Jᵀr and JᵀJ; the latter's row of a pinned term is zero.
+
+    Mutates: fitting. Allocates: nothing.
+    """
+    fits, linear, n = fitting.fits, fitting.linear, fitting.scratch.n_terms[0]
+    entry = take_entry(fitting)
+    fits.entry.status[entry], fits.entry.error[entry] = FITTED, error
+    fits.entry.volume[entry] = fitting.colour.volume[0]
+    first, order = fits.entry.first_value[entry], fits.entry.first_key[entry] + n
+    at = first + 2 * n
+    for i in range(n):
+        fits.key[order + i] = fitting.run.order[i]
+        fits.value[first + i] = fitting.run.program.theta[i]
+        fits.value[first + n + i] = linear.gradient[i]
+        if pinned_place(data, fitting.scratch.key[fitting.run.order[i]]) >= 0:
+            linear.normal[i, i] = 0.0
+        for j in range(i, n):
+            fits.value[at] = linear.normal[i, j]
+            at += 1
+    fits.n_values[0] += n_values(n)
     return entry
 
 

@@ -106,6 +106,19 @@ def log_gain(
 
 
 @kernel()
+def count_trips(is_from_hot: Int1D, n_trips: Int1D) -> None:
+    """Note who is at the hottest rung, and count who came back to the coldest.
+
+    Mutates: is_from_hot, n_trips. Allocates: nothing.
+    """
+    n_rungs = is_from_hot.shape[0]
+    is_from_hot[n_rungs - 1] = 1
+    if n_rungs > 1 and is_from_hot[0] == 1:
+        n_trips[0] += 1
+        is_from_hot[0] = 0
+
+
+@kernel()
 def exchange_powers(
     rng: np.random.Generator,
     ladder: PowerLadder,
@@ -131,7 +144,4 @@ def exchange_powers(
             cold.coefficient[0], hot.coefficient[0] = hot.coefficient[0], cold.coefficient[0]
             been = ladder.is_from_hot
             been[c], been[c + 1] = been[c + 1], been[c]
-    ladder.is_from_hot[n_rungs - 1] = 1
-    if n_rungs > 1 and ladder.is_from_hot[0] == 1:
-        ladder.n_trips[0] += 1
-        ladder.is_from_hot[0] = 0
+    count_trips(ladder.is_from_hot, ladder.n_trips)

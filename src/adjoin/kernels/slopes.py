@@ -148,14 +148,43 @@ def run_slopes(n: int, n_lags: int, max_lag: int, width: int, slopes: Slopes) ->
 
 
 @kernel()
-def add_products(n: int, run: FreeRun, start: int, width: int, linear: Linearised) -> None:
-    """Add a block to JᵀJ (upper triangle) and Jᵀr.
+def filter_block(
+    series: Float1D, width: int, n_before: int, linear: Linearised, place: int
+) -> None:
+    r"""Filter a block by :math:`1 - \sum_l ρ_l q^{-l}`, in place; nothing is left where it begins.
+
+    `n_before` rows of the record lie before the block; the first as many as the filter's order are
+    given, and count for nothing. `place` is the column of the tail.
+
+    Mutates: series, linear.tail. Allocates: nothing.
+    """
+    rho, tail, order = linear.rho, linear.tail, linear.rho.shape[0]
+    for i in range(min(order, width)):
+        tail[order + i, place] = series[width - 1 - i]
+    for k in range(width - 1, -1, -1):
+        value = series[k]
+        for i in range(order):  # what lies i + 1 samples before
+            value -= rho[i] * (series[k - i - 1] if k > i else tail[i - k, place])
+        series[k] = value if n_before + k >= order else 0.0
+    for i in range(min(order, width)):
+        tail[i, place] = tail[order + i, place]
+
+
+@kernel()
+def add_products(
+    n: int, run: FreeRun, start: int, width: int, n_before: int, linear: Linearised
+) -> None:
+    """Add a block to JᵀJ (upper triangle) and Jᵀr; `n_before` rows of its record lie before it.
 
     Mutates: linear. Allocates: nothing.
     """
     residual, column = linear.slopes.product, linear.slopes.column
     for k in range(width):
         residual[k] = run.data.measured[start + k] - run.data.predicted[start + k]
+    if linear.rho.shape[0] > 0:
+        filter_block(residual, width, n_before, linear, n)
+        for i in range(n):
+            filter_block(column[i], width, n_before, linear, i)
     for i in range(n):
         linear.gradient[i] += dot(column[i], residual, width)
         for j in range(i, n):
@@ -187,7 +216,8 @@ def linearise(n: int, run: FreeRun, linear: Linearised) -> bool:
                 return False
             fill_slopes(n, n_lags, run, start, stop - start, slopes)
             run_slopes(n, n_lags, max_lag, stop - start, slopes)
-            add_products(n, run, start, stop - start, linear)
+            n_before = start - data.first[record]
+            add_products(n, run, start, stop - start, n_before, linear)
             start = stop
     for i in range(n):
         if not math.isfinite(linear.normal[i, i]):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from adjoin.arrays import Float1D, Int1D, Int2D
+from adjoin.arrays import Float1D, Float2D, Int1D, Int2D
 
 # Which series a recursion feeds back: its own output (free run), or the one-step residual.
 FREE_RUN = 0
@@ -117,8 +117,9 @@ class Trace(NamedTuple):
     A *segment* is a run of draws with the same terms in the same order.
 
     ``n_terms``, ``is_new`` : (n_draws,) number of terms; 1 where a segment begins.
-    ``noise``, ``coefficient`` : (n_draws,) variances σ² and σ_θ². ``log_lik``, ``log_prior``,
-    ``distance`` : (n_draws,) of the draw, of its structure, and of its free run.
+    ``noise``, ``coefficient`` : (n_draws,) variances σ² and σ_θ². ``log_lik``, ``log_prior`` :
+    (n_draws,) of the draw, and of its structure. ``own`` : (n_draws, 2) what one engine alone has:
+    the distance of the free run, or the ρ of coloured noise.
     ``theta`` : coefficients of all draws end to end. ``key`` : terms of all segments end to end.
     ``cursor`` : how much of it is written.
     ``move`` : (9, 3) moves proposed, possible and accepted. ``trouble`` : (3,) proposals refused
@@ -131,7 +132,7 @@ class Trace(NamedTuple):
     coefficient: Float1D
     log_lik: Float1D
     log_prior: Float1D
-    distance: Float1D
+    own: Float2D
     theta: Float1D
     key: Int1D
     cursor: Cursor

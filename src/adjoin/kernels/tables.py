@@ -173,6 +173,9 @@ class Linearised(NamedTuple):
     diagonal taken out, and its factor.
     ``gradient``, ``length``, ``step``, ``trial`` : (capacity,) Jᵀr, the roots of the diagonal, and
     steps under way.
+    ``rho`` : (order,) J and r are filtered by 1 - Σ ρ_l q^-l; none if there is no order. ``tail`` :
+    (2 order, capacity + 1) what the filter looks back at: the last slopes of the block before, and
+    the last residuals; then those of this block.
     """
 
     slopes: Slopes
@@ -182,6 +185,8 @@ class Linearised(NamedTuple):
     length: Float1D
     step: Float1D
     trial: Float1D
+    rho: Float1D
+    tail: Float2D
 
 
 class Entries(NamedTuple):
@@ -191,7 +196,7 @@ class Entries(NamedTuple):
     a fit that was done; ``foreseen`` also for one that was given up.
     ``error`` : squared error at the optimum. ``foreseen`` : the largest error that was foreseen on
     the way. ``log_det`` : log determinant of the factor. ``score`` : log posterior of the
-    structure by its Laplace approximation, see `score_fit`.
+    structure by its Laplace approximation, see `score_fit`. ``volume`` : see `Colour`; of modes.
     ``n_terms``, ``first_key``, ``first_value`` : where it lies in the pools.
     """
 
@@ -200,6 +205,7 @@ class Entries(NamedTuple):
     foreseen: Float1D
     log_det: Float1D
     score: Float1D
+    volume: Float1D
     n_terms: Int1D
     first_key: Int1D
     first_value: Int1D
@@ -225,12 +231,29 @@ class FitTable(NamedTuple):
     n_made: Int1D
 
 
+class Colour(NamedTuple):
+    """What the residual v of a run says about the colour of its noise; see ``kernels/colours.py``.
+
+    ``moment`` : (order + 1, order + 1) Σ_k v(k - a) v(k - b). ``rho`` : (order,) what predicts v
+    best from its past. ``volume`` : (1,) half the log determinant of the past's moments.
+    ``factor`` : (order, order) the upper factor of these. ``step`` : (order,) scratch.
+    """
+
+    moment: Float2D
+    rho: Float1D
+    volume: Float1D
+    factor: Float2D
+    step: Float1D
+
+
 class FitWork(NamedTuple):
     """Everything a free-run fit needs: one-step products, free runs, slopes, and the fits so far.
 
     ``scratch`` : one `Chain`, the structure under way with its terms by ascending key.
     ``sorted`` : (capacity,) the keys of the structure that was looked up last, ascending;
     ``place`` : (capacity,) where each of them is in that structure.
+    ``kept`` : (capacity,) coefficients of the best start so far.
+    ``colour`` : of the noise of the run that was judged last.
     """
 
     work: Work
@@ -241,3 +264,5 @@ class FitWork(NamedTuple):
     scratch: Chain
     sorted: Int1D
     place: Int1D
+    kept: Float1D
+    colour: Colour

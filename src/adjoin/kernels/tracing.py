@@ -29,7 +29,7 @@ def write_draw(
     trace.coefficient[row] = chain.coefficient[0]
     trace.log_lik[row] = log_lik
     trace.log_prior[row] = log_prior_structure(prior, chain, moves.n_fixed)
-    trace.distance[row] = distance
+    trace.own[row, 0] = distance
     for i in range(n):
         trace.theta[cursor.n_theta[0] + i] = chain.theta[i]
         if is_new:

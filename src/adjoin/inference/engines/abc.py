@@ -24,6 +24,7 @@ from adjoin.inference.ladder import DEFAULT, PAPER, Ladder
 from adjoin.inference.ladder_findings import describe_ladder, on_ladder
 from adjoin.inference.objective import ABC, SQUARED_ERROR, Objective
 from adjoin.inference.problem import Problem
+from adjoin.inference.search import Search
 from adjoin.inference.settings import RunSettings
 from adjoin.inference.traces import ChainTrace
 from adjoin.kernels.abc import run_abc
@@ -56,6 +57,7 @@ class AbcEngine(AbcSetup):
         "distance": "distance",
         "ladder": "ladder",
     }
+    default_search: ClassVar[Search] = Search()
     kernel = staticmethod(run_abc)
     power = 1.0
 

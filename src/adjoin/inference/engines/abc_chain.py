@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -17,8 +17,14 @@ from adjoin.arrays import Float1D
 from adjoin.errors import AdjoinError, DivergenceWarning
 from adjoin.inference.engine import Packed
 from adjoin.inference.engines.abc_setup import AbcSetup
-from adjoin.inference.engines.free_run_work import make_fit_work, make_free_run, make_ladder
+from adjoin.inference.engines.free_run_work import (
+    forget_all,
+    make_fit_work,
+    make_free_run,
+    make_ladder,
+)
 from adjoin.inference.engines.workspace import (
+    arrays_of,
     as_rung,
     pack_generator,
     pack_trace,
@@ -307,10 +313,7 @@ class AbcChain:
         # Above, free runs are found without a guide, and every structure would have to be fitted.
         level = float(tolerances.tolerance[(engine.ladder.rungs - 1) // 2]) * engine.target.unit
         if level > tolerances.level[0]:  # what was given up may have a chance now
-            fits = self.fitting.fits
-            for taken in (fits.n_entries, fits.n_keys, fits.n_values):
-                taken[:] = 0
-            fits.bucket[:] = -1
+            forget_all(self.fitting.fits)
         tolerances.level[0] = level
         self._reassign()
         ladder.walk.n_steps[:] = 0
@@ -400,12 +403,6 @@ def _copied(state: Chain) -> Chain:
 
 def state_arrays(chain: AbcChain) -> dict[str, np.ndarray]:
     """Every array that makes up the state of a chain, by name."""
-    found, rest = {"trouble": chain.buffer.trouble}, dict[str, Any](chain.ladder._asdict())
-    del rest["runs"]  # of no use once all is decided
-    while rest:
-        name, value = rest.popitem()
-        if isinstance(value, np.ndarray):
-            found[name] = value
-        else:
-            rest |= {f"{name}_{part}": inner for part, inner in value._asdict().items()}
-    return found
+    found = {"trouble": chain.buffer.trouble} | arrays_of(chain.ladder)
+    # Runs that were handed out are of no use once all is decided.
+    return {name: values for name, values in found.items() if not name.startswith("runs_")}

@@ -24,7 +24,7 @@ from adjoin.kernels.ladders import (
 from adjoin.kernels.layouts import FreeRun, Program, Recursion
 from adjoin.kernels.simulate import BLOCK
 from adjoin.kernels.state import N_MOVES, N_SAVED
-from adjoin.kernels.tables import Entries, FitTable, FitWork, Linearised, Slopes
+from adjoin.kernels.tables import Colour, Entries, FitTable, FitWork, Linearised, Slopes
 
 _TABLE_TERMS = 2048  # inner products of so many terms, for the one-step starts of fits
 _ENTRIES = 2**16  # fits remembered; beyond, all are forgotten
@@ -133,9 +133,13 @@ def make_free_run(problem: Problem) -> FreeRun:
 
 
 def make_fit_work(
-    run: FreeRun, capacity: int, max_degree: int, table_bytes: int = 64 * 2**20
+    run: FreeRun, capacity: int, max_degree: int, table_bytes: int = 64 * 2**20, order: int = 0
 ) -> FitWork:
-    """What free-run fits need; the tables take memory as they fill."""
+    """What free-run fits need, with autoregressive noise of so high an order.
+
+    The tables take memory as they fill.
+    """
+    rho = np.zeros(order)
     # One cache line more than a power of two, or all rows would compete for the same lines.
     width = capacity + 8
     return FitWork(
@@ -158,6 +162,8 @@ def make_fit_work(
             length=np.zeros(capacity),
             step=np.zeros(capacity),
             trial=np.zeros(capacity),
+            rho=rho,
+            tail=np.zeros((2 * order, capacity + 1)),
         ),
         fits=FitTable(
             bucket=np.full(2 * _ENTRIES, -1, dtype=np.int64),
@@ -167,6 +173,7 @@ def make_fit_work(
                 foreseen=np.zeros(_ENTRIES),
                 log_det=np.zeros(_ENTRIES),
                 score=np.zeros(_ENTRIES),
+                volume=np.zeros(_ENTRIES),
                 n_terms=np.zeros(_ENTRIES, dtype=np.int64),
                 first_key=np.zeros(_ENTRIES, dtype=np.int64),
                 first_value=np.zeros(_ENTRIES, dtype=np.int64),
@@ -181,4 +188,19 @@ def make_fit_work(
         scratch=make_chain(capacity, max_degree),
         sorted=np.zeros(capacity, dtype=np.int64),
         place=np.zeros(capacity, dtype=np.int64),
+        kept=np.zeros(capacity),
+        colour=Colour(
+            moment=np.zeros((order + 1, order + 1)),
+            rho=rho,
+            volume=np.zeros(1),
+            factor=np.zeros((order, order)),
+            step=np.zeros(order),
+        ),
     )
+
+
+def forget_all(fits: FitTable) -> None:
+    """Forget every fit, as what they are functions of has changed."""
+    for taken in (fits.n_entries, fits.n_keys, fits.n_values):
+        taken[:] = 0
+    fits.bucket[:] = -1

@@ -46,6 +46,7 @@ class PredictionEngine(PredictionSetup):
 
     name: ClassVar[str] = PREDICTION.name
     options: ClassVar[Mapping[str, str]] = {"likelihood_power": "power", "search": "search"}
+    default_search: ClassVar[Search] = Search()
     kernel: ClassVar[Callable[..., Any]] = staticmethod(run_prediction)
     objective = PREDICTION
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -138,6 +139,17 @@ def make_informed(terms: Terms, capacity: int, n_moves: int) -> Informed:
         counter=np.zeros((N_INFORMED, 3), dtype=np.int64),
         n_moves=n_moves,
     )
+
+
+def arrays_of(value: Any, prefix: str = "") -> dict[str, np.ndarray]:
+    """Every array of a tuple of tuples, by the names that lead there; all else is left out."""
+    found: dict[str, np.ndarray] = {}
+    for name, part in value._asdict().items():
+        if isinstance(part, np.ndarray):
+            found[prefix + name] = part
+        elif isinstance(part, tuple) and part:
+            found |= arrays_of(part, f"{prefix}{name}_")
+    return found
 
 
 _WORD = 2**64

@@ -1,0 +1,163 @@
+"""What all chains of the simulation engine share: data, prior, moves, rungs, and where they begin.
+
+Receives a `Problem`, prior and moves; hands chains the kernels' rules and ways to propose.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from adjoin.arrays import Float1D
+from adjoin.errors import AdjoinError
+from adjoin.grammar.encoding import Encoding
+from adjoin.inference.moves import Moves
+from adjoin.inference.prior import Prior
+from adjoin.inference.problem import Problem
+from adjoin.inference.search import Search
+from adjoin.kernels.laplace import Proposals
+from adjoin.kernels.layouts import Regression
+from adjoin.kernels.state import Rules, Target
+
+WHITE = "white"
+ORDERS = {WHITE: 0, "ar": 1, "ar2": 2}
+"""How many coefficients each kind of noise has."""
+
+SEARCH = Search(rungs=8, hottest=0.05, interval=5, screenings=7)
+"""Rungs from the run's own power down to a twentieth of it."""
+
+_FREEDOM = 10.0  # of the t: tails for what Laplace misses, at the cost of a few refusals
+_WALK = 0.3  # of the moves that keep the terms: for what a t around the mode never reaches
+_WIDTH = 2.38  # of a step, by the root of the number of coefficients (Roberts, Gelman and Gilks)
+
+
+@dataclass(frozen=True, eq=False)
+class SimulationSetup:
+    r"""The posterior of structures, coefficients and noise given the errors of free runs.
+
+    .. math:: y(k) = \hat y(k; T, θ) + v(k), \qquad v(k) = \sum_l ρ_l v(k-l) + e(k), \quad
+        e(k) \sim N(0, σ²)
+
+    Parameters
+    ----------
+    problem : Problem
+    prior : Prior
+    moves : Moves
+    power : float
+        w, to which the likelihood is raised; 0 samples the prior.
+    samples : int
+        How many samples a chain is meant to draw; it may go on.
+    thin : int
+        Every n-th sample is recorded.
+    table_bytes : int
+        Most memory for the modes that one chain remembers. Results do not depend on it.
+    search : Search
+        Rungs of powers, and how often they are placed.
+    burn_in : float
+        The share of the samples during which rungs and references may change.
+    noise : {"white", "ar", "ar2"}
+        Whether v is white (there is no ρ), or autoregressive of order 1 or 2, with ρ flat where it
+        is stationary. The first samples of a record, as many as the order, are given.
+
+    Attributes
+    ----------
+    rules : Rules
+        As the kernels take them.
+    how : Proposals
+        How coefficients are proposed.
+    """
+
+    problem: Problem
+    prior: Prior = field(default_factory=Prior)
+    moves: Moves = field(default_factory=Moves)
+    power: float = 1.0
+    samples: int = 0
+    thin: int = 1
+    table_bytes: int = 64 * 2**20
+    search: Search = SEARCH
+    burn_in: float = 0.5
+    noise: str = WHITE
+    rules: Rules = field(init=False)
+    how: Proposals = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.noise not in ORDERS:
+            choice = ", ".join(f"'{name}'" for name in ORDERS)
+            raise AdjoinError(f"noise must be one of {choice}, not {self.noise!r}")
+        if self.search.candidates or self.search.flips:
+            raise AdjoinError(
+                "search: candidates and flips are for objective='prediction'; with"
+                " objective='simulation' there are rungs, hottest, interval and screenings"
+            )
+        prior, encoding = self.prior, self.encoding
+        target = Target(
+            noise_shape=float(prior.noise_shape) - 0.5 * self.order,  # by integrating over ρ
+            noise_scale=self.problem.noise_scale(prior),
+            power=float(self.power),
+            coefficient_shape=float(prior.coefficient_shape or 0.0),
+            coefficient_scale=float(prior.coefficient_scale or 0.0),
+            thin=int(self.thin),
+        )
+        rules = Rules(prior.table(encoding), self.moves.table(encoding), target)
+        object.__setattr__(self, "rules", rules)
+        object.__setattr__(self, "how", self._proposals())
+
+    @property
+    def encoding(self) -> Encoding:
+        """Numbers for atoms and terms."""
+        return self.problem.encoding
+
+    @property
+    def order(self) -> int:
+        """How many coefficients the noise has."""
+        return ORDERS[self.noise] if self.power > 0.0 else 0
+
+    @cached_property
+    def regression(self) -> Regression:
+        """The data, or none where the likelihood is off; what is given is not counted."""
+        if self.power == 0.0:
+            return self.problem.without_data
+        found, n_given = self.problem.regression, self.order * self.problem.data.n_records
+        return found._replace(n_rows=found.n_rows - n_given)
+
+    @property
+    def capacity(self) -> int:
+        """How many terms a structure may have."""
+        return self.problem.capacity
+
+    @property
+    def n_rungs(self) -> int:
+        """How many powers there are; one where the likelihood is off."""
+        return self.search.rungs if self.power > 0.0 else 1
+
+    @property
+    def adaptations(self) -> tuple[int, ...]:
+        """After how many samples rungs and references are set, the last time for good."""
+        rounds = [int(self.burn_in * self.samples) >> i for i in range(self.search.screenings)]
+        return tuple(sorted(set(rounds) - {0}))
+
+    def _proposals(self) -> Proposals:
+        return Proposals(
+            coefficient=float(self.prior.coefficient_sd) ** 2,
+            walk=_WALK,
+            width=_WIDTH,
+            freedom=_FREEDOM,
+            log_constant=student_constants(_FREEDOM, self.capacity),
+        )
+
+
+def student_constants(freedom: float, most: int) -> Float1D:
+    r"""Log constants of a p-variate t density with unit scale, for p from 0 to `most`.
+
+    .. math:: \log Γ(\tfrac{ν+p}{2}) - \log Γ(\tfrac ν2) - \tfrac p2 \log(νπ)
+    """
+    first = math.lgamma(0.5 * freedom)
+    return np.array(
+        [
+            math.lgamma(0.5 * (freedom + p)) - first - 0.5 * p * math.log(freedom * math.pi)
+            for p in range(most + 1)
+        ]
+    )
