@@ -3,7 +3,8 @@ r"""Forward selection by slopes: one path of growing structures, each at its lea
 Receives a `Problem` and a `Prior` (for the alphabet alone); gives structures as keys with their
 coefficients in model units. From :math:`y(k-1)` and the fixed terms, each step adds the term that
 gains most: candidates are ranked by what they gain to first order (``kernels/gains.py``), the first
-`N_REFITTED` are fitted, and the best of these stays. The first step does so from `STARTS`, too.
+`N_REFITTED` are fitted (more while gains are large), and the best of these stays. The first step
+looks from all `STARTS`.
 
 Screening costs about :math:`n_{rows} n_{terms} (p + 8)` products for a model of p terms. Where that
 is more than `MOST_WORK`, all terms are first held against windows of the records, spread over all,
@@ -40,8 +41,10 @@ SIMULATION, PREDICTION = "simulation", "prediction"
 N_REFITTED = 3
 """Candidates that are fitted in each step; of the twelve best, the very best was among the first
 two in 24 of 27 steps on measured records."""
-_MOST_REFITTED = 12
-"""Where none of them helps, the next ones are, up to so many."""
+MOST_REFITTED = 12
+"""Where none of them helps, the next ones are, up to so many; and all of these while the largest gain
+is more than a share `LARGE` of the squared error, where first-order gains rank but roughly."""
+LARGE = 0.1
 STARTS = (0.9, 0.5, 0.0)
 """Coefficients of y(k-1) from which the first step looks, beside that of its own fit: a run without
 a drive says nothing about it, and where it comes out as 1, all slopes grow and mislead."""
@@ -220,19 +223,21 @@ class Selection:
         if self.is_ahead:  # a gain is exact there, and nothing has to be fitted to know the best
             yield order[:1]
             return
-        first = order[:N_REFITTED]
+        is_large = bool(order) and order[0].gain > LARGE * step.error
+        n_first = MOST_REFITTED if is_large else N_REFITTED
+        first = order[:n_first]
         is_start = len(step.keys) == len(self.start) > len(self.problem.alphabet.fixed)
         for value in STARTS if is_start else ():
             theta = np.append(step.theta[:-1], value)
             first += self._ranked(Step(step.keys, theta, math.inf, math.nan))[:N_REFITTED]
         yield first
-        for begin in range(N_REFITTED, len(order), N_REFITTED):
+        for begin in range(n_first, len(order), N_REFITTED):
             yield order[begin : begin + N_REFITTED]
 
     def _ranked(self, step: Step) -> list[_Proposal]:
         """The terms with the largest gains, largest first."""
         gain = self.gains(step)
-        order = np.argsort(-gain, kind="stable")[:_MOST_REFITTED]
+        order = np.argsort(-gain, kind="stable")[:MOST_REFITTED]
         return [
             _Proposal(int(self.terms.key[t]), step.theta, float(gain[t]))
             for t in order
