@@ -42,9 +42,9 @@ N_REFITTED = 3
 """Candidates that are fitted in each step; of the twelve best, the very best was among the first
 two in 24 of 27 steps on measured records."""
 MOST_REFITTED = 12
-"""Where none of them helps, the next ones are, up to so many; and all of these while the largest gain
-is more than a share `LARGE` of the squared error, where first-order gains rank but roughly."""
-LARGE = 0.1
+"""Where none of them helps, the next ones are, up to so many; and all of these at once while the
+largest gain is more than a share `LARGE` of the squared error, where first order is rough."""
+LARGE = 0.5
 STARTS = (0.9, 0.5, 0.0)
 """Coefficients of y(k-1) from which the first step looks, beside that of its own fit: a run without
 a drive says nothing about it, and where it comes out as 1, all slopes grow and mislead."""
