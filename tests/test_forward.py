@@ -45,6 +45,29 @@ def test_the_academic_system_is_found_in_two_steps(seed: int, objective: str) ->
     assert all(map(math.isnan, alone.held_out))
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_second_order_system_is_found_though_another_term_promises_more(seed: int) -> None:
+    truth = Model.parse("y(k) = 0.3*u(k-1)^3 + 1.2*y(k-1) - 0.5*y(k-2)")
+    rng = np.random.default_rng(seed)
+    u = rng.standard_normal(1000)
+    clean = truth.simulate(u)
+    y = clean + 0.1 * clean.std() * rng.standard_normal(1000)
+    path = forward_selection(u, y, max_lag=5)
+    assert path.best.structure == truth.structure
+    np.testing.assert_allclose(path.best.theta, truth.theta, atol=0.02)
+
+
+def test_a_start_without_a_drive_does_not_mislead() -> None:
+    """Far from zero, y(k-1) alone holds what it began with: its coefficient is 1."""
+    rng = np.random.default_rng(0)
+    u = rng.standard_normal(1500)
+    model = Model.parse("y(k) = 0.6*y(k-1) + u(k-1) + 0.2*u(k-1)*u(k-2) + 20")
+    y = model.simulate(u, [50.0, 50.0]) + 0.1 * rng.standard_normal(1500)
+    path = forward_selection(u, y, max_lag=3, max_degree=3, max_terms=10)
+    assert path[0].theta == pytest.approx([1.0], abs=0.01)
+    assert path.free_run[-1] < 1.5 * 100.0 * 0.1**2 / y.var()  # of noise alone, and some
+
+
 def test_models_are_at_once_of_use_and_their_errors_are_those_of_their_own_runs() -> None:
     u, y = _rig()
     train, held_out = Dataset.from_arrays(u, y).split(0.7)
