@@ -24,6 +24,7 @@ from adjoin.inference.objective import Residual, Tempered
 from adjoin.kernels.state import PROPOSED
 from adjoin.model import Model
 from adjoin.results.collection import Collection
+from adjoin.results.colour import predict_noise
 from adjoin.version import __version__
 
 if TYPE_CHECKING:
@@ -196,6 +197,9 @@ def _draws_group(posterior: Collection, chosen: Int2D, flag: type) -> xr.Dataset
     if np.ptp(draws.coefficient) > 0.0:
         said = _said("standard deviation of the coefficients' prior, on scaled signals")
         variables["coefficient_sd"] = (_DRAW, np.sqrt(draws.coefficient[chosen]), said)
+    for number, rho in enumerate(draws.rho.T, start=1):
+        said = _said(f"correlation of the noise with what it was {number} samples before")
+        variables[f"rho_{number}"] = (_DRAW, rho[chosen], said)
     texts = np.array([term_text(term) for term in terms], dtype=str)
     return _dataset(variables, _draw_coordinates(posterior, chosen) | {"term": ("term", texts)})
 
@@ -219,7 +223,7 @@ def _statistics_group(posterior: Collection, chosen: Int2D) -> xr.Dataset:
         n_fitted = posterior.n_rows if posterior.power > 0.0 else 0
         log_unit = math.log(posterior.scaling.noise_factor)
         fit = "log_lik", draws.log_lik[chosen] - n_fitted * log_unit
-        of_fit = "log density of all fitted samples, one step ahead, given coefficients and noise"
+        of_fit = "log density of all fitted samples given coefficients and noise"
     of_structure = "log prior of the structure, up to a constant"
     rank = _rank_of(posterior)[draws.structure[chosen]]
     variables = {
@@ -272,6 +276,10 @@ def _pointwise(
         for block in np.split(rows, range(most, len(rows), most)):
             at = draws.offset[places[block], None] + np.arange(len(found))
             expected = predict(draws.theta[at])
+            if draws.rho.shape[1]:
+                expected += _expected_noise(
+                    posterior, measured - expected, draws.rho[places[block]]
+                )
             sd = draws.noise_sd[places[block], None]
             if density is not None:
                 deviation = (measured - expected) / sd
@@ -279,6 +287,16 @@ def _pointwise(
             if replicate is not None:
                 replicate[block] = expected + sd * replicate[block]
     return density, replicate
+
+
+def _expected_noise(posterior: Collection, residual: Float2D, rho: Float2D) -> Float2D:
+    """What the past of each record's coloured noise predicts of it, one row per draw."""
+    lengths = [len(record) - posterior.max_lag for record in posterior.data.outputs]
+    rows = [
+        [predict_noise(part, each, 1)[0] for part in np.split(series, np.cumsum(lengths)[:-1])]
+        for series, each in zip(residual, rho, strict=True)
+    ]
+    return np.array([np.concatenate(parts) for parts in rows])
 
 
 def _one_step(posterior: Collection, structure: Structure) -> Callable[[Float2D], Float2D]:

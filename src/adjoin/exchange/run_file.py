@@ -38,7 +38,7 @@ from adjoin.grammar import Grammar
 from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.equation import term_text
 from adjoin.inference.engines import find_engine
-from adjoin.inference.objective import PREDICTION
+from adjoin.inference.objective import PREDICTION, Noise, Tempered
 from adjoin.inference.problem import Problem
 from adjoin.inference.settings import RunSettings, read_settings
 from adjoin.inference.traces import ChainTrace
@@ -159,12 +159,16 @@ def _read_root(root: StoredGroup) -> SavedRun:
         raise root.fault("has_held_out", "must say whether there is a group held_out")
     settings = _read_settings(root)
     traces = tuple(read_trace(root.child(f"chain_{number}"), encoding) for number in chains)
-    if {trace.ladder is not None for trace in traces} != {settings.objective.ladder is not None}:
+    objective = settings.objective
+    has_ladder = objective.ladder is Tempered.TOLERANCE
+    if {trace.ladder is not None for trace in traces} != {has_ladder}:
         raise root.fault(
             "settings",
-            f"must have the objective '{settings.objective.name}' only where"
-            f" {'all' if settings.objective.ladder else 'none'} of the chains have a ladder",
+            f"must have the objective '{objective.name}' only where"
+            f" {'all' if has_ladder else 'none'} of the chains have a ladder",
         )
+    if {trace.rho is not None for trace in traces} != {objective.noise is Noise.COLOURED}:
+        raise root.fault("settings", "must have coloured noise only where all chains have its rho")
     scaling = _read_scaling(root.child("scaling"), signals)
     run = Run(
         grammar,

@@ -43,6 +43,10 @@ _LAYOUT = {
         "refused: proposals and noise draws not to be factorised, structures without room",
     ),
 }
+_RHO = "rho"
+_COLOUR = {
+    _RHO: Series(FLOAT, ("record", "order"), "coefficients of autoregressive noise, by lag"),
+}
 _LENGTHS = {"kind": N_MOVES, "outcome": 3, "reason": 3}
 _LADDER, _SEARCH = "ladder", "search"
 
@@ -55,6 +59,8 @@ def write_trace(group: Any, trace: ChainTrace) -> None:
     values["key_offset"] = np.cumsum([0, *map(len, structures)])
     group.attrs["n_samples"] = values.pop("n_samples")
     store_all(group, _LAYOUT, values)
+    if trace.rho is not None:
+        store_all(group, _COLOUR, values)
     if trace.ladder is not None:
         # Last: it shares the dimensions of the chain.
         write_ladder(group.create_group(_LADDER), trace.ladder)
@@ -70,6 +76,8 @@ def read_trace(group: StoredGroup, encoding: Encoding) -> ChainTrace:
     if _LADDER in group.group:
         ladder = read_ladder(group.child(_LADDER), len(found["structure"]), n_samples)
     search = read_search(group.child(_SEARCH)) if _SEARCH in group.group else None
+    if _RHO in group.group:
+        found |= group.variables(_COLOUR, {"record": len(found["structure"])})
     trace = ChainTrace(
         structures=structures, n_samples=n_samples, ladder=ladder, search=search, **found
     )
@@ -95,6 +103,8 @@ def _check(group: StoredGroup, trace: ChainTrace) -> None:
     for name in finite:
         if not np.isfinite(getattr(trace, name)).all():
             raise group.fault(name, "must be finite everywhere")
+    if trace.rho is not None and not np.isfinite(trace.rho).all():
+        raise group.fault(_RHO, "must be finite everywhere")
     for name in ("noise", "coefficient"):
         if not (getattr(trace, name) > 0).all():  # nor is NaN
             raise group.fault(name, "must be positive everywhere")

@@ -15,9 +15,10 @@ found by Levenberg-Marquardt steps
 with J the slopes of the free run, r its residual and D the diagonal of what stands before it; where
 the noise is coloured, both are filtered by the ρ that S has at this run (``colours``). There are
 two starts: the one-step solution, and the coefficients of the nearest *reference*, a structure that
-was met before, with new terms at 0. Without the second, a structure with one more term may be
-fitted worse than the one without. A mode is a function of the set of terms, the data and the
-references, to the last bit: whatever the table has forgotten is found again.
+was met before, with new terms at 0; where that has all terms but one, it is the only start.
+Without it, a structure with one more term may be fitted worse than the one without. A mode is a
+function of the set of terms, the data and the references, to the last bit: whatever the table has
+forgotten is found again.
 """
 
 from __future__ import annotations
@@ -228,11 +229,11 @@ def climb(
 
 
 @kernel()
-def take_reference(fitting: FitWork, data: Regression, references: References) -> bool:
+def take_reference(fitting: FitWork, data: Regression, references: References) -> int:
     """Coefficients of the reference that shares most terms with the scratch, 0 for its new terms.
 
-    Of several that share as many, the one with the fewest others, then the first. False if none
-    shares any.
+    Of several that share as many, the one with the fewest others, then the first. Returns how many
+    terms it shares; nothing is taken if that is 0.
 
     Mutates: fitting.scratch.theta. Allocates: nothing.
     """
@@ -246,7 +247,7 @@ def take_reference(fitting: FitWork, data: Regression, references: References) -
         if n_shared > most or (n_shared == most and best >= 0 and n_other < fewest):
             best, most, fewest = r, n_shared, n_other
     if best < 0:
-        return False
+        return 0
     for i in range(n):
         scratch.theta[i] = 0.0
         for j in range(references.n_terms[best]):
@@ -255,7 +256,7 @@ def take_reference(fitting: FitWork, data: Regression, references: References) -
         pinned = pinned_place(data, scratch.key[i])
         if pinned >= 0:
             scratch.theta[i] = data.pinned_theta[pinned]
-    return True
+    return most
 
 
 @kernel()
@@ -302,14 +303,18 @@ def find_mode(
     Mutates: fitting. Allocates: nothing.
     """
     scratch, run, best, error, best_start = fitting.scratch, fitting.run, -math.inf, math.inf, -1
-    n = scratch.n_terms[0]
+    n, n_shared, last_start = scratch.n_terms[0], 0, -1
     for start in range(2 if target.power > 0.0 else 0):
         if start == 0:
-            is_there = take_reference(fitting, data, references)
+            n_shared = take_reference(fitting, data, references)
+            is_there = n_shared > 0
+        elif best_start == 0 and n_shared >= n - 1:
+            break  # at most one term is new
         else:
             is_there = one_step_start(scratch, data, fitting, coefficient)
         if not is_there:
             continue
+        last_start = start
         assemble(scratch, data, run)
         if damp_start(scratch, data, fitting) == math.inf:
             continue
@@ -320,7 +325,7 @@ def find_mode(
     if best_start < 0:
         assemble(scratch, data, run)
         return settle_nowhere(fitting, data)
-    if best_start == 0 or fitting.colour.rho.shape[0] > 0:  # something else was judged since
+    if best_start != last_start or fitting.colour.rho.shape[0] > 0:  # another run came after it
         copy_numbers(fitting.kept, n, run.program.theta)
         error = judge_run(n, fitting, math.inf)
         linearise(n, run, fitting.linear)

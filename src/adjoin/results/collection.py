@@ -24,8 +24,10 @@ from adjoin.inference.engine import Visits
 from adjoin.inference.objective import Residual
 from adjoin.model import Model
 from adjoin.results.alternatives import Alternatives, find_alternatives
+from adjoin.results.colour import innovations
 from adjoin.results.prediction import (
     BANDS,
+    Drawn,
     Prediction,
     free_run_error,
     measured_pair,
@@ -92,7 +94,8 @@ class Collection(Sample):
     def residuals(self) -> list[Float1D]:
         """Residuals of the MAP model on the fitted data, one series per record.
 
-        One step ahead, or of the free run if that is what was fitted.
+        One step ahead, or of the free run if that is what was fitted; where its noise is coloured,
+        what its own past does not predict of it.
         """
         return self._residuals
 
@@ -101,7 +104,13 @@ class Collection(Sample):
         of = {Residual.FREE_RUN: self.free_run, Residual.ONE_STEP: self.one_step}
         series = of[self.objective.residual](self.data)
         n_seed, pairs = self.max_lag, zip(self.data.outputs, series, strict=True)
-        return [measured[n_seed:] - predicted[n_seed:] for measured, predicted in pairs]
+        left = [measured[n_seed:] - predicted[n_seed:] for measured, predicted in pairs]
+        return [innovations(residual, self._mode_rho) for residual in left]
+
+    @cached_property
+    def _mode_rho(self) -> Float1D:
+        """The mean of ρ over the draws of the MAP structure."""
+        return np.asarray(self.draws.rho[self.draws.structure == self.number_of(0)].mean(axis=0))
 
     def free_run(self, data: Dataset) -> list[Float1D]:
         """The MAP model's free run on a data set of these signals, one series per record.
@@ -147,13 +156,15 @@ class Collection(Sample):
 
         Of a stacked one (`stack_chains`) each is from a chain drawn by its weight.
         """
+        return list(self._models(self._choose(n, seed)))
+
+    def _choose(self, n: int, seed: int | None) -> Int1D:
+        """Numbers of draws, at random."""
         require_count("n", n)
         rng = make_generator(seed)
         if self.draw_weight is None:
-            chosen = rng.integers(len(self), size=int(n))
-        else:
-            chosen = rng.choice(len(self), size=int(n), p=self.draw_weight)
-        return list(self._models(chosen))
+            return np.asarray(rng.integers(len(self), size=int(n)))
+        return np.asarray(rng.choice(len(self), size=int(n), p=self.draw_weight))
 
     def _models(self, chosen: Sequence[int] | Int1D) -> Iterator[Model]:
         draws, catalogue = self.draws, self._catalogue[0]
@@ -197,12 +208,12 @@ class Collection(Sample):
         n_jobs: int | None = None,
     ) -> Prediction:
         """As `simulate`, of arrays that are known to be good: one of each per record."""
-        models, noise_seed = self._drawn(draws, seed, sum(map(len, inputs)))
+        drawn, noise_seed = self._drawn(draws, seed, sum(map(len, inputs)))
         if seeds is None:
             # Else each would start at its own lag, and the first bands mix rest and noise.
             seeds = [np.full(self.max_lag, self.scaling.offset[-1])] * len(inputs)
         is_fed_back = self.objective.is_fed_back
-        return run_records(models, inputs, seeds, noise_seed, quantiles, n_jobs, is_fed_back)
+        return run_records(drawn, inputs, seeds, noise_seed, quantiles, n_jobs, is_fed_back)
 
     def predict(
         self,
@@ -236,18 +247,20 @@ class Collection(Sample):
         n_jobs: int | None = None,
     ) -> Prediction:
         """As `predict`, of arrays that are known to be good: one of each per record."""
-        models, noise_seed = self._drawn(draws, seed, sum(map(len, outputs)))
+        drawn, noise_seed = self._drawn(draws, seed, sum(map(len, outputs)))
         return predict_records(
-            models, inputs, outputs, steps_ahead, self.max_lag, noise_seed, quantiles, n_jobs
+            drawn, inputs, outputs, steps_ahead, self.max_lag, noise_seed, quantiles, n_jobs
         )
 
     def _drawn(
         self, draws: int, seed: int | None, n_samples: int
-    ) -> tuple[list[Model], int | None]:
+    ) -> tuple[list[Drawn], int | None]:
         """Models to run on so many samples, and a seed of its own for their noise."""
         require_count("draws", draws)
         require_room(draws, n_samples)
-        return self.draw_models(draws, seed), None if seed is None else seed + 1
+        chosen = self._choose(draws, seed)
+        drawn = map(Drawn, self._models(chosen), self.draws.rho[chosen])
+        return list(drawn), None if seed is None else seed + 1
 
     def chain(self, number: int) -> Self:
         """The posterior of one chain alone."""

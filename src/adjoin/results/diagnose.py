@@ -118,6 +118,8 @@ def _quantities(posterior: Collection) -> Iterator[Quantity]:
     yield Quantity(LOG_POSTERIOR, "log posterior", posterior.log_posterior)
     if posterior.objective.has_likelihood:
         yield Quantity(NOISE, "noise standard deviation", draws.noise_sd)
+        for number, rho in enumerate(draws.rho.T, start=1):
+            yield Quantity(NOISE, f"noise correlation ρ_{number}", rho)
     else:
         yield Quantity(DISTANCE, "distance", posterior.distance)
     if np.ptp(draws.coefficient):

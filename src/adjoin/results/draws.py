@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adjoin.arrays import Float1D, Int1D, Int2D
+from adjoin.arrays import Float1D, Float2D, Int1D, Int2D
 from adjoin.inference.prior import Prior
 
 _ENDS = (0.025, 0.975)
@@ -22,6 +22,7 @@ class Draws:
     ``noise_sd`` : (n_draws,) standard deviation of the noise.
     ``noise``, ``coefficient`` : (n_draws,) variances σ² and σ_θ² in model units.
     ``log_lik``, ``log_prior`` : (n_draws,) of the draw, and of its structure, in model units.
+    ``rho`` : (n_draws, order) coefficients of autoregressive noise; order 0 where it is white.
     """
 
     chain: Int1D
@@ -34,6 +35,7 @@ class Draws:
     coefficient: Float1D
     log_lik: Float1D
     log_prior: Float1D
+    rho: Float2D
 
     def __len__(self) -> int:
         return len(self.structure)

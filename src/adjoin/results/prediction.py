@@ -22,6 +22,7 @@ from adjoin.data.gate import as_inputs, as_series, require_same_lengths
 from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError
 from adjoin.model import Model
+from adjoin.results.colour import draw_noise, predict_noise
 from adjoin.scores import rmse
 from adjoin.text import counted
 from adjoin.threads import n_workers
@@ -142,6 +143,17 @@ class Prediction:
         return band if isinstance(band, list) else [band]
 
 
+class Drawn(NamedTuple):
+    """A model from a posterior, and ρ of the noise it comes with; empty where that is white."""
+
+    model: Model
+    rho: Float1D
+
+    def noise(self, rng: np.random.Generator, lengths: Sequence[int]) -> list[Float1D]:
+        """Series of its noise, one per record."""
+        return [draw_noise(rng, self.model.noise_sd or 0.0, self.rho, n) for n in lengths]
+
+
 def propagate(
     models: Sequence[Model],
     u: Any,
@@ -174,12 +186,13 @@ def propagate(
     if y_init is not None:
         name = models[0].names.output
         seeds, _ = as_series(y_init, name, "initial output y_init", may_be_empty=True)
-    prediction = run_records(models, inputs, seeds, seed, quantiles, n_jobs, is_fed_back)
+    drawn = [Drawn(model, np.empty(0)) for model in models]
+    prediction = run_records(drawn, inputs, seeds, seed, quantiles, n_jobs, is_fed_back)
     return prediction if several else prediction.lone
 
 
 def run_records(
-    models: Sequence[Model],
+    drawn: Sequence[Drawn],
     inputs: Sequence[Float2D],
     seeds: Sequence[Float1D] | None,
     seed: int | None,
@@ -188,20 +201,21 @@ def run_records(
     is_fed_back: bool = True,
 ) -> Prediction:
     """As `propagate`, of arrays that are known to be good; with lists, one entry per record."""
-    _check(models, quantiles, n_jobs)
+    _check(drawn, quantiles, n_jobs)
 
-    def run(model: Model, noise: list[Float1D]) -> list[Float1D]:
-        runs = model.free_response(inputs, seeds, noise if is_fed_back else None).series
+    def run(each: Drawn, rng: np.random.Generator) -> list[Float1D]:
+        noise = each.noise(rng, [len(record) for record in inputs])
+        runs = each.model.free_response(inputs, seeds, noise if is_fed_back else None).series
         if is_fed_back:
             return runs
         return [series + error for series, error in zip(runs, noise, strict=True)]
 
-    blocks = _run_all(models, run, [len(record) for record in inputs], seed, n_jobs)
+    blocks = _run_all(drawn, run, [len(record) for record in inputs], seed, n_jobs)
     return _summarise(blocks, seeds or [np.empty(0)] * len(inputs), quantiles, is_whole=True)
 
 
 def predict_records(
-    models: Sequence[Model],
+    drawn: Sequence[Drawn],
     inputs: Sequence[Float2D],
     outputs: Sequence[Float1D],
     steps_ahead: int,
@@ -212,21 +226,43 @@ def predict_records(
 ) -> Prediction:
     """Predictions of the models some steps ahead of measured outputs, noise fed back on the way.
 
-    The first `n_seed` measured samples of each record are copied through; the rest as for
+    With coloured noise on the output, the free run and what the measured past of that noise says
+    about it. The first `n_seed` measured samples of each record are copied through; the rest as for
     `run_records`.
     """
-    _check(models, quantiles, n_jobs)
+    _check(drawn, quantiles, n_jobs)
     require_more(outputs, n_seed, "predict")
+    lengths = [len(record) for record in outputs]
 
-    def run(model: Model, noise: list[Float1D]) -> list[Float1D]:
-        return model.predicted_response(inputs, outputs, steps_ahead, noise).series
+    def run(each: Drawn, rng: np.random.Generator) -> list[Float1D]:
+        if len(each.rho):
+            return _follow_noise(each, rng, inputs, outputs, steps_ahead, n_seed)
+        noise = each.noise(rng, lengths)
+        return each.model.predicted_response(inputs, outputs, steps_ahead, noise).series
 
-    blocks = _run_all(models, run, [len(record) for record in inputs], seed, n_jobs)
+    blocks = _run_all(drawn, run, [len(record) for record in inputs], seed, n_jobs)
     given = [record[:n_seed] for record in outputs]
     return _summarise(blocks, given, quantiles, is_whole=False)
 
 
-def _check(models: Sequence[Model], quantiles: Sequence[float], n_jobs: int | None) -> None:
+def _follow_noise(
+    each: Drawn,
+    rng: np.random.Generator,
+    inputs: Sequence[Float2D],
+    outputs: Sequence[Float1D],
+    steps_ahead: int,
+    n_seed: int,
+) -> list[Float1D]:
+    """The free run of every record, its noise as the past predicts it, and what that leaves."""
+    runs = each.model.free_response(inputs, [record[:n_seed] for record in outputs]).series
+    sd, found = each.model.noise_sd or 0.0, []
+    for run, measured in zip(runs, outputs, strict=True):
+        expected, spread = predict_noise(measured - run, each.rho, steps_ahead)
+        found.append(run + expected + sd * spread * rng.standard_normal(len(run)))
+    return found
+
+
+def _check(models: Sequence[object], quantiles: Sequence[float], n_jobs: int | None) -> None:
     """Refuse what would be found out only after all models have run."""
     if not models:
         raise AdjoinError("there are no draws to predict with")
@@ -249,8 +285,8 @@ def require_room(n_draws: int, n_samples: int) -> None:
 
 
 def _run_all(
-    models: Sequence[Model],
-    run: Callable[[Model, list[Float1D]], list[Float1D]],
+    drawn: Sequence[Drawn],
+    run: Callable[[Drawn, np.random.Generator], list[Float1D]],
     lengths: list[int],
     seed: int | None,
     n_jobs: int | None,
@@ -259,19 +295,18 @@ def _run_all(
 
     The recursion is compiled and holds no lock, so threads run side by side.
     """
-    require_room(len(models), sum(lengths))
-    blocks = [np.empty((len(models), n)) for n in lengths]
-    children = np.random.SeedSequence(require_seed(seed)).spawn(len(models))
+    require_room(len(drawn), sum(lengths))
+    blocks = [np.empty((len(drawn), n)) for n in lengths]
+    children = np.random.SeedSequence(require_seed(seed)).spawn(len(drawn))
 
     def work(i: int) -> None:
-        rng, scale = np.random.Generator(np.random.PCG64(children[i])), models[i].noise_sd or 0.0
-        runs = run(models[i], [scale * rng.standard_normal(n) for n in lengths])
+        runs = run(drawn[i], np.random.Generator(np.random.PCG64(children[i])))
         for block, series in zip(blocks, runs, strict=True):
             block[i] = series
 
     work(0)  # compiles, if need be, before there are threads; and checks the arguments
-    with ThreadPoolExecutor(n_workers(n_jobs, len(models)), "adjoin-prediction") as pool:
-        list(pool.map(work, range(1, len(models))))
+    with ThreadPoolExecutor(n_workers(n_jobs, len(drawn)), "adjoin-prediction") as pool:
+        list(pool.map(work, range(1, len(drawn))))
     return blocks
 
 

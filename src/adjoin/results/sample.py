@@ -254,6 +254,8 @@ class Sample:
             parts["noise_sd"].append(np.sqrt(trace.noise[first:]) * self.scaling.noise_factor)
             for name in ("noise", "coefficient", "log_lik", "log_prior"):
                 parts[name].append(getattr(trace, name)[first:])
+            rho = np.empty((len(trace.structure), 0)) if trace.rho is None else trace.rho
+            parts["rho"].append(rho[first:])
             sizes.append(np.diff(trace.offset[first:]))
         joined = {name: np.concatenate(part) for name, part in parts.items() if part}
         return Draws(**joined, offset=np.append(0, np.cumsum(np.concatenate(sizes))))
