@@ -73,6 +73,7 @@ bench-search: install
 	$(BIN)/python benchmarks/mixing.py
 	$(BIN)/python benchmarks/agreement.py
 	$(BIN)/python benchmarks/averages.py
+	$(BIN)/python benchmarks/forward_selection.py
 
 # The pages in docs/cases, by full runs: half an hour on two cores.
 docs-cases: install

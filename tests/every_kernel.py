@@ -11,7 +11,7 @@ from tests.engines import prediction_engine
 
 import adjoin
 from adjoin.inference.search import Search
-from adjoin.kernels import abc, functions, hashing, prior, screening, simulate
+from adjoin.kernels import abc, functions, gains, hashing, prior, refits, screening, simulate
 from adjoin.kernels import prediction as osa
 
 KERNELS = (
@@ -27,6 +27,10 @@ KERNELS = (
     screening.list_terms,
     screening.screen_state,
     screening.weigh_state,
+    gains.look_over,
+    gains.find_gains,
+    refits.refit,
+    refits.run_freely,
 )
 
 
@@ -56,6 +60,10 @@ def _run_chains() -> None:
     adjoin.Identifier(**annealed).fit(u, y)
     adjoin.Identifier(**annealed, functions="tanh", initial="u1(k)").fit([u, u[:50]], [y, y[:50]])
     adjoin.Identifier(**annealed, distance=adjoin.distances.Histogram()).fit(u, y)
+    for objective in ("simulation", "prediction"):
+        path = {"objective": objective, "max_lag": 3, "max_degree": 2, "max_terms": 4}
+        adjoin.forward_selection(u, y, **path)
+        adjoin.forward_selection([u, u[:50]], [y, y[:50]], functions="tanh", **path)
     adjoin.Prior().draw(narx)
     adjoin.Prior().inclusion(adjoin.Structure.parse("u(k)").terms[0], narx.alphabet)
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from adjoin.data.scaling import Scaling as Scaling
     from adjoin.errors import AdjoinError as AdjoinError
     from adjoin.errors import DivergenceWarning as DivergenceWarning
+    from adjoin.forward import ForwardPath as ForwardPath
+    from adjoin.forward import forward_selection as forward_selection
     from adjoin.grammar import Grammar as Grammar
     from adjoin.grammar import Structure as Structure
     from adjoin.identifier import Identifier as Identifier
@@ -35,6 +37,7 @@ _HOME = {
     "AdjoinError": "adjoin.errors",
     "Dataset": "adjoin.data.dataset",
     "DivergenceWarning": "adjoin.errors",
+    "ForwardPath": "adjoin.forward",
     "Grammar": "adjoin.grammar",
     "Identifier": "adjoin.identifier",
     "Ladder": "adjoin.inference.ladder",
@@ -43,6 +46,7 @@ _HOME = {
     "Prior": "adjoin.inference.prior",
     "Scaling": "adjoin.data.scaling",
     "Structure": "adjoin.grammar",
+    "forward_selection": "adjoin.forward",
     "from_object": "adjoin.data.readers",
     "load": "adjoin.posterior",
     "read_data": "adjoin.data.readers",
@@ -54,6 +58,7 @@ __all__ = [
     "AdjoinError",
     "Dataset",
     "DivergenceWarning",
+    "ForwardPath",
     "Grammar",
     "Identifier",
     "Ladder",
@@ -65,6 +70,7 @@ __all__ = [
     "__version__",
     "datasets",
     "distances",
+    "forward_selection",
     "from_object",
     "load",
     "read_data",
