@@ -30,6 +30,7 @@ from adjoin.inference.problem import Problem
 from adjoin.inference.search import Search
 from adjoin.inference.search_findings import describe_search, on_search
 from adjoin.inference.settings import OwnSettings, RunSettings
+from adjoin.inference.start_findings import describe_start, on_starts, start_name
 from adjoin.inference.traces import ChainTrace
 from adjoin.kernels.output_error import refine_state, run_output_error
 from adjoin.levels import Finding
@@ -75,8 +76,9 @@ class SimulationEngine(SimulationSetup):
         self.start(0).advance(1)
 
     def start(self, seed: np.random.SeedSequence | int) -> SimulationChain:
-        """A chain that has drawn nothing yet."""
-        return SimulationChain.begin(self, np.random.Generator(np.random.PCG64(seed)))
+        """A chain that has drawn nothing yet; it begins as `start_of` says."""
+        rng = np.random.Generator(np.random.PCG64(seed))
+        return SimulationChain.begin(self, rng, self.starts[start_of(seed)])
 
     def resume(self, packed: Mapping[str, np.ndarray]) -> SimulationChain:
         """A chain from what `SimulationChain.pack` gave; it continues bit for bit."""
@@ -135,20 +137,30 @@ class SimulationEngine(SimulationSetup):
 
     @staticmethod
     def diagnostics(traces: Mapping[int, ChainTrace]) -> dict[str, Any]:
-        """What the rungs of every chain did."""
+        """What the rungs of every chain did, where it began, and how good it ended."""
         searches = {number: trace.search for number, trace in traces.items()}
         return {
             "search": [
                 {"chain": number} | describe_search(search)
                 for number, search in searches.items()
                 if search is not None
-            ]
+            ],
+            "starts": [{"chain": n} | describe_start(n, trace) for n, trace in traces.items()],
         }
 
     @staticmethod
     def findings(diagnostics: Mapping[str, Any]) -> Sequence[Finding]:
         """What that means for the result."""
-        return on_search(diagnostics.get("search", ()))
+        return [
+            *on_search(diagnostics.get("search", ())),
+            *on_starts(diagnostics.get("starts", ())),
+        ]
+
+
+def start_of(seed: np.random.SeedSequence | int) -> str:
+    """Where the chain of a seed begins: chains take turns, by their number."""
+    key = seed.spawn_key if isinstance(seed, np.random.SeedSequence) else ()
+    return start_name(key[-1] if key else 0)
 
 
 def objective_of(noise: str) -> Objective:

@@ -13,7 +13,7 @@ import numpy as np
 
 from adjoin.inference.engine import Packed
 from adjoin.inference.engines.free_run_work import forget_all, make_fit_work, make_free_run
-from adjoin.inference.engines.simulation_setup import SimulationSetup
+from adjoin.inference.engines.simulation_setup import SimulationSetup, Start
 from adjoin.inference.engines.workspace import (
     arrays_of,
     as_rung,
@@ -46,16 +46,20 @@ class SimulationChain:
         self.n_adapted = 0
 
     @classmethod
-    def begin(cls, setup: SimulationSetup, rng: np.random.Generator) -> Self:
-        """Every rung at the fixed terms alone, and these at rest unless they are pinned."""
-        chain = cls(setup, rng)
+    def begin(cls, setup: SimulationSetup, rng: np.random.Generator, start: Start) -> Self:
+        """Every rung at one structure, or at the fixed terms alone, at rest unless pinned."""
+        chain, fixed = cls(setup, rng), setup.problem.alphabet.fixed.terms
         state, pinned = chain.ladder.state, setup.regression.pinned_theta
         state.noise[:] = setup.problem.output_variance
         state.coefficient[:] = setup.how.coefficient
         for c in range(setup.n_rungs):
-            write_terms(as_rung(state, c), setup.encoding, setup.problem.alphabet.fixed.terms)
+            terms = [setup.encoding.term(key) for key in start.keys] or fixed
+            write_terms(as_rung(state, c), setup.encoding, terms)
+            state.theta[c, : len(start.theta)] = start.theta
             state.theta[c, : len(pinned)] = pinned
         judge_rungs(setup.regression, chain.ladder, chain.fitting)
+        if len(start.keys):
+            chain._take_references()
         return chain
 
     @classmethod
@@ -126,14 +130,19 @@ class SimulationChain:
 
     def _adapt(self) -> None:
         """Place the rungs by what was seen, search modes from their states, and count anew."""
-        ladder, references, state = self.ladder, self.ladder.references, self.ladder.state
+        ladder = self.ladder
         if ladder.swap[:, 0].any():
             ladder.power[:] = place_rungs(ladder.power, ladder.swap)
+        self._take_references()
+        for counter in (ladder.swap, ladder.n_trips, ladder.is_from_hot, ladder.passed):
+            counter[:] = 0
+
+    def _take_references(self) -> None:
+        """Search modes from the present states of the rungs; those found before are forgotten."""
+        references, state = self.ladder.references, self.ladder.state
         references.key[:], references.theta[:] = state.key, state.theta
         references.n_terms[:] = state.n_terms[:, 0]
         forget_all(self.fitting.fits)
-        for counter in (ladder.swap, ladder.n_trips, ladder.is_from_hot, ladder.passed):
-            counter[:] = 0
 
     def _state_arrays(self) -> dict[str, np.ndarray]:
         return {"trouble": self.buffer.trouble} | arrays_of(self.ladder)

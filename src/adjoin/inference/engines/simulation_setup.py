@@ -8,16 +8,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from adjoin.arrays import Float1D
 from adjoin.errors import AdjoinError
 from adjoin.grammar.encoding import Encoding
+from adjoin.inference.forward import PREDICTION as FORWARD_PREDICTION
+from adjoin.inference.forward import SIMULATION as FORWARD_SIMULATION
+from adjoin.inference.forward import forward_path
 from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
 from adjoin.inference.problem import Problem
 from adjoin.inference.search import Search
+from adjoin.inference.start_findings import EMPTY, FREE_RUNS, ONE_STEP, STARTS
 from adjoin.kernels.laplace import Proposals
 from adjoin.kernels.layouts import Regression
 from adjoin.kernels.state import Rules, Target
@@ -29,9 +34,19 @@ ORDERS = {WHITE: 0, "ar": 1, "ar2": 2}
 SEARCH = Search(rungs=8, hottest=0.05, interval=5, screenings=7)
 """Rungs from the run's own power down to a twentieth of it."""
 
+MOST_TERMS = 20
+"""Of a structure that a chain begins with."""
+
 _FREEDOM = 10.0  # of the t: tails for what Laplace misses, at the cost of a few refusals
 _WALK = 0.3  # of the moves that keep the terms: for what a t around the mode never reaches
 _WIDTH = 2.38  # of a step, by the root of the number of coefficients (Roberts, Gelman and Gilks)
+
+
+class Start(NamedTuple):
+    """A structure to begin with, as keys of its terms, fixed ones first, and its coefficients."""
+
+    keys: tuple[int, ...]
+    theta: Float1D
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +153,32 @@ class SimulationSetup:
         """After how many samples rungs and references are set, the last time for good."""
         rounds = [int(self.burn_in * self.samples) >> i for i in range(self.search.screenings)]
         return tuple(sorted(set(rounds) - {0}))
+
+    @cached_property
+    def starts(self) -> dict[str, Start]:
+        r"""Where chains begin, by the names of `STARTS`; worked out once for all of them.
+
+        Of each path of forward selection, the structure with the smallest
+        :math:`w n \log S + p \log(w n)` whose S is finite; where there is none, nothing.
+        """
+        nothing = Start((), np.empty(0))
+        if self.power == 0.0:
+            return dict.fromkeys(STARTS, nothing)
+        return {
+            FREE_RUNS: self._selected(FORWARD_SIMULATION) or nothing,
+            ONE_STEP: self._selected(FORWARD_PREDICTION) or nothing,
+            EMPTY: nothing,
+        }
+
+    def _selected(self, objective: str) -> Start | None:
+        n_rows = self.power * self.regression.n_rows
+        path = forward_path(self.problem, self.prior, MOST_TERMS, objective)
+        known = [step for step in path if 0.0 < step.error < math.inf]
+        if not known:
+            return None
+        price = math.log(max(n_rows, 2.0))
+        best = min(known, key=lambda step: n_rows * math.log(step.error) + price * len(step.keys))
+        return Start(best.keys, best.theta)
 
     def _proposals(self) -> Proposals:
         return Proposals(
