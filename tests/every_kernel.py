@@ -11,7 +11,7 @@ from tests.engines import prediction_engine
 
 import adjoin
 from adjoin.inference.search import Search
-from adjoin.kernels import abc, functions, hashing, prior, screening, simulate
+from adjoin.kernels import abc, functions, hashing, output_error, prior, screening, simulate
 from adjoin.kernels import prediction as osa
 
 KERNELS = (
@@ -21,6 +21,9 @@ KERNELS = (
     osa.run_prediction,
     abc.run_abc,
     abc.decide_all,
+    output_error.run_output_error,
+    output_error.judge_rungs,
+    output_error.refine_state,
     hashing.rehash,
     prior.draw_terms,
     prior.term_priors,
@@ -56,6 +59,10 @@ def _run_chains() -> None:
     adjoin.Identifier(**annealed).fit(u, y)
     adjoin.Identifier(**annealed, functions="tanh", initial="u1(k)").fit([u, u[:50]], [y, y[:50]])
     adjoin.Identifier(**annealed, distance=adjoin.distances.Histogram()).fit(u, y)
+    free = quick | {"objective": "simulation", "search": {"rungs": 2}}
+    adjoin.Identifier(**free).fit(u, y).posterior_.map_model
+    more = {"functions": "tanh", "initial": "u1(k)", "likelihood_power": 0.5}
+    adjoin.Identifier(**free, **more).fit([u, u[:50]], [y, y[:50]])
     adjoin.Prior().draw(narx)
     adjoin.Prior().inclusion(adjoin.Structure.parse("u(k)").terms[0], narx.alphabet)
 
