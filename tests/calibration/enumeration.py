@@ -253,9 +253,7 @@ class Problem:
         temperature: float = 1.0,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Draws from t and prior, and log of p(θ) L(θ)^temperature by their mixture."""
-        points = [
-            stats.qmc.Sobol(p + 1, rng=rng).random(n) for n in (n_points, n_prior)
-        ]
+        points = [stats.qmc.Sobol(p + 1, rng=rng).random(n) for n in (n_points, n_prior)]
         if law is None:
             theta = self.draw_prior(points[0])
             log_mixture = self.log_prior(theta)

@@ -359,7 +359,11 @@ def test_arguments_of_another_engine_are_refused() -> None:
     u = np.random.default_rng(0).standard_normal(50)
     with pytest.raises(adjoin.AdjoinError, match="ladder is for objective='abc'"):
         Identifier("toy", ladder={"rungs": 2}).fit(u, u)
-    with pytest.raises(adjoin.AdjoinError, match="'output-error' is not available yet"):
-        Identifier("output-error").fit(u, u)
-    with pytest.raises(adjoin.AdjoinError, match="'x' is unknown; use 'prediction' or 'abc' or"):
+    with pytest.raises(adjoin.AdjoinError, match="ladder is for objective='abc'"):
+        Identifier("output-error", ladder={"rungs": 2}).fit(u, u)
+    with pytest.raises(adjoin.AdjoinError, match="candidates and flips are for"):
+        Identifier("simulation", search={"candidates": 10}).fit(u, u)
+    with pytest.raises(
+        adjoin.AdjoinError, match="'x' is unknown; use 'prediction' or 'simulation'"
+    ):
         Identifier("x").fit(u, u)

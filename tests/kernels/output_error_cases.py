@@ -56,9 +56,7 @@ class Case(NamedTuple):
 CASES = {
     "one rung": Case(rig_data(), n_samples=300),
     "one rung, degree three": Case(rig_data(seed=1), CUBIC, n_samples=200),
-    "default prior and moves": Case(
-        rig_data(seed=2), prior=Prior(), moves=Moves(), n_samples=200
-    ),
+    "default prior and moves": Case(rig_data(seed=2), prior=Prior(), moves=Moves(), n_samples=200),
     "constant, three rungs": Case(rig_data(seed=3), WITH_CONSTANT, rungs=3),
     "two inputs, two records, functions": Case(
         rig_data(2, lengths=(30, 20), seed=4), TWO, rungs=3, functions=("abs", "tanh")

@@ -161,9 +161,7 @@ class Gaussian:
         error = mode.error - 2.0 * mode.gradient @ step + step @ mode.normal @ step
         log_evidence = noise.log_fit(power, max(float(error), 0.0))
         log_evidence -= 0.5 * float(mean @ mean) / coefficient + 0.5 * n * math.log(coefficient)
-        return cls(
-            mode.terms, mean, factor, log_evidence - float(np.log(np.diag(factor)).sum())
-        )
+        return cls(mode.terms, mean, factor, log_evidence - float(np.log(np.diag(factor)).sum()))
 
     def log_student(self, theta: dict[Term, float]) -> float:
         """log t_ν(θ; m, P⁻¹)."""
