@@ -60,7 +60,7 @@ def _run_chains() -> None:
     adjoin.Identifier(**annealed, functions="tanh", initial="u1(k)").fit([u, u[:50]], [y, y[:50]])
     adjoin.Identifier(**annealed, distance=adjoin.distances.Histogram()).fit(u, y)
     free = quick | {"objective": "simulation", "search": {"rungs": 2}}
-    adjoin.Identifier(**free).fit(u, y).posterior_.map_model
+    assert adjoin.Identifier(**free).fit(u, y).posterior_.map_model
     more = {"functions": "tanh", "initial": "u1(k)", "likelihood_power": 0.5}
     adjoin.Identifier(**free, **more).fit([u, u[:50]], [y, y[:50]])
     adjoin.Prior().draw(narx)

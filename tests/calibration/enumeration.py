@@ -98,7 +98,7 @@ class Runs:
 
 @dataclass(frozen=True, eq=False)
 class Weighted:
-    """Draws of all replicates, (n_replicates, n_points, ...), with log weights, of one structure."""
+    """Draws of one structure, (n_replicates, n_points, ...), with log weights."""
 
     theta: np.ndarray
     error: np.ndarray
@@ -231,9 +231,7 @@ class Problem:
         """Mean and factor of a t, from the prior to the posterior by powers between."""
         law = None
         for temperature in TEMPERED:
-            theta, error, log_weight = self._weigh(
-                subset, law, p, rng, N_POINTS, N_PRIOR, temperature
-            )
+            theta, _, log_weight = self._weigh(subset, law, p, rng, N_POINTS, N_PRIOR, temperature)
             weight = np.exp(log_weight - log_weight.max())
             weight /= weight.sum()
             mean = weight @ theta

@@ -2,9 +2,9 @@
 
 Every structure of a small alphabet is enumerated, its evidence and moments integrated by importance
 sampling (``enumeration``), which comes with a standard error; that and the error of the chains'
-batch means are added in every test. Two-sided Welch t tests, Bonferroni over what one test compares:
-each test gives a false alarm once in a thousand sets of seeds, and the total variation distance is
-below 0.01 besides. The seeds are fixed.
+batch means are added in every test. Two-sided Welch t tests, Bonferroni over what one test
+compares: each test gives a false alarm once in a thousand sets of seeds, and the total variation
+distance is below 0.01 besides. The seeds are fixed.
 """
 
 from __future__ import annotations

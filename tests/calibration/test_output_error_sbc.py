@@ -3,10 +3,10 @@
 As ``test_sbc``: structures, coefficients and noise are drawn from the prior, free runs of them from
 given first outputs are measured with noise, and the truth must rank uniformly among 99 draws of its
 posterior (ties broken at random). Runs may go anywhere (`runaway` is infinite), so that the target
-has no bounds that depend on the data; what leaves all numbers has no likelihood, and is drawn again.
-One χ² test on 10 bins per statistic, Bonferroni over
-statistics and cases; and z tests of how many truths are in their 95 % intervals: a false alarm at
-most once in five hundred sets of seeds. The seeds are fixed.
+has no bounds that depend on the data; what leaves all numbers has no likelihood, and is drawn
+again. One χ² test on 10 bins per statistic, Bonferroni over statistics and cases; and z tests of
+how many truths are in their 95 % intervals: a false alarm at most once in five hundred sets of
+seeds. The seeds are fixed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The sampler by free runs with noise on the output, by its formulas, in plain Python and NumPy.
 
-Free runs go to their end, modes are searched with explicit Jacobians, and Gaussians are written with
-the matrices as they are, of the free coefficients only. A decision is a sum of named log densities
-(`Ratio`), so that what is multiplied can be checked. The chain consumes the same random numbers as
-the compiled one: equal seeds and equal states give equal chains.
+Free runs go to their end, modes are searched with explicit Jacobians, and Gaussians are written
+with the matrices as they are, of the free coefficients only. A decision is a sum of named log
+densities (`Ratio`), so that what is multiplied can be checked. The chain consumes the same random
+numbers as the compiled one: equal seeds and equal states give equal chains.
 """
 
 from __future__ import annotations
