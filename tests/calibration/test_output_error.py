@@ -274,12 +274,15 @@ def test_one_stage_and_two_have_the_same_target(is_delayed: bool) -> None:
     share = np.array([np.bincount(b, minlength=len(exact.mass)) for b in batches]) / PLAIN_BATCH
     noise = np.array([row.mean() for row in noises])
     given = [exact.features(i)[0] for i in range(len(exact.mass))]
-    mean_noise = exact.mass @ [feature.mean for feature in given]
+    of_noise = np.array([[feature.mean, feature.error] for feature in given])
+    mean_noise = exact.mass @ of_noise[:, 0]
+    # Errors of masses add up in the worst case: they are of the same points.
+    noise_error = exact.mass @ of_noise[:, 1] + exact.error @ np.abs(of_noise[:, 0] - mean_noise)
     keep = exact.mass > 0.03
     has = np.array([[j in s for j in range(len(SHORT.terms))] for s in SHORT.subsets])
     compared = np.column_stack([share[:, keep], share @ has, noise])
     expected = np.concatenate([exact.mass[keep], exact.mass @ has, [mean_noise]])
-    error = np.concatenate([exact.error[keep], exact.error @ has, [1e-3 * mean_noise]])
+    error = np.concatenate([exact.error[keep], exact.error @ has, [noise_error]])
     p = p_values(compared, expected, error)
     assert len(p) > 8
     assert p.min() > FALSE_ALARM / len(p)
