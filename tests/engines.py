@@ -9,6 +9,7 @@ from adjoin.data.scaling import Scaling
 from adjoin.grammar import Alphabet
 from adjoin.inference.engines.abc import AbcEngine
 from adjoin.inference.engines.prediction import PredictionEngine
+from adjoin.inference.engines.simulation import SimulationEngine
 from adjoin.inference.problem import Problem
 from adjoin.inference.settings import RUNAWAY
 
@@ -36,3 +37,17 @@ def abc_engine(
 ) -> AbcEngine:
     """By free runs: samples, prior, moves, ladder, rule and distance in this order, or by name."""
     return AbcEngine(Problem(data, alphabet, scaling, is_residual, runaway), *settings, **more)
+
+
+def simulation_engine(
+    data: Dataset,
+    alphabet: Alphabet,
+    *settings: Any,
+    scaling: Scaling | None = None,
+    is_residual: bool = False,
+    runaway: float = RUNAWAY,
+    **more: Any,
+) -> SimulationEngine:
+    """By free runs with noise on the output: prior, moves and power in this order, or by name."""
+    problem = Problem(data, alphabet, scaling, is_residual, runaway)
+    return SimulationEngine(problem, *settings, **more)

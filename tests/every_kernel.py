@@ -11,7 +11,17 @@ from tests.engines import prediction_engine
 
 import adjoin
 from adjoin.inference.search import Search
-from adjoin.kernels import abc, functions, gains, hashing, prior, refits, screening, simulate
+from adjoin.kernels import (
+    abc,
+    functions,
+    gains,
+    hashing,
+    output_error,
+    prior,
+    refits,
+    screening,
+    simulate,
+)
 from adjoin.kernels import prediction as osa
 
 KERNELS = (
@@ -21,6 +31,9 @@ KERNELS = (
     osa.run_prediction,
     abc.run_abc,
     abc.decide_all,
+    output_error.run_output_error,
+    output_error.judge_rungs,
+    output_error.refine_state,
     hashing.rehash,
     prior.draw_terms,
     prior.term_priors,
@@ -64,6 +77,10 @@ def _run_chains() -> None:
         path = {"objective": objective, "max_lag": 3, "max_degree": 2, "max_terms": 4}
         adjoin.forward_selection(u, y, **path)
         adjoin.forward_selection([u, u[:50]], [y, y[:50]], functions="tanh", **path)
+    free = quick | {"objective": "simulation", "search": {"rungs": 2}}
+    assert adjoin.Identifier(**free).fit(u, y).posterior_.map_model
+    more = {"functions": "tanh", "initial": "u1(k)", "likelihood_power": 0.5}
+    adjoin.Identifier(**free, **more).fit([u, u[:50]], [y, y[:50]])
     adjoin.Prior().draw(narx)
     adjoin.Prior().inclusion(adjoin.Structure.parse("u(k)").terms[0], narx.alphabet)
 

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import gammaln
-from tests.engines import prediction_engine
+from tests.engines import prediction_engine, simulation_engine
 from tests.naive.prior import Term, TermPrior
 
 from adjoin import Dataset, Grammar
@@ -136,7 +138,7 @@ def _expected(law: TermPrior) -> tuple[np.ndarray, float, float]:
 
 
 def _batches(
-    case: str, batch_size: int, search: Search, thin: int
+    case: str, batch_size: int, search: Search, thin: int, make: Callable[..., Any]
 ) -> tuple[TermPrior, np.ndarray, np.ndarray]:
     """Per batch: frequency of each term, and mean and mean square of the number of terms."""
     grammar, prior, moves = CASES[case]
@@ -145,7 +147,7 @@ def _batches(
     data = Dataset.from_arrays(np.ones((20, len(inputs))), np.ones(20), names=(*inputs, "y"))
     # A noise shape whose draws do not overflow: the noise is beside the point here.
     prior = Prior(**{**prior.settings, "noise_shape": 1.0})
-    engine = prediction_engine(data, alphabet, prior, moves, 0.0, thin=thin, search=search)
+    engine = make(data, alphabet, prior, moves, 0.0, thin=thin, search=search)
     law = TermPrior(alphabet, prior)
     place = {engine.encoding.key(law.decode(t)): i for i, t in enumerate(_editable(law))}
     fixed = {engine.encoding.key(law.decode(t)) for t in law.fixed}
@@ -169,8 +171,14 @@ def _batches(
     return law, np.concatenate([a for a, _ in done]), np.concatenate([b for _, b in done])
 
 
-def _check(case: str, batch_size: int, search: Search = Search(), thin: int = THIN) -> None:  # noqa: B008
-    law, inclusion, size = _batches(case, batch_size, search, thin)
+def _check(
+    case: str,
+    batch_size: int,
+    search: Search = Search(),  # noqa: B008
+    thin: int = THIN,
+    make: Callable[..., Any] = prediction_engine,
+) -> None:
+    law, inclusion, size = _batches(case, batch_size, search, thin, make)
     expected, mean, square = _expected(law)
     # Batches in which a term is hardly ever in are too skewed for a t test: such terms together.
     is_rare = expected * batch_size < 20
@@ -215,6 +223,14 @@ def test_prior_is_recovered_by_informed_moves_alone(
     grammar, prior, _ = CASES[case]
     monkeypatch.setitem(CASES, case, (grammar, prior, Moves(1.0, *[0.0] * 8)))
     _check(case, batch_size=500, search=WHOLE, thin=4)
+
+
+@pytest.mark.parametrize(
+    "case", ["siso, uneven moves", "two inputs", "fixed terms", "spellings", "learned"]
+)
+def test_prior_is_recovered_by_free_runs(case: str) -> None:
+    """Coefficients are proposed with every change of terms, and decided on in two stages."""
+    _check(case, batch_size=500, search=Search(rungs=3), thin=20, make=simulation_engine)
 
 
 @pytest.mark.slow
@@ -288,13 +304,14 @@ def test_coefficients_and_noise_drawn_from_the_prior() -> None:
 
 
 @pytest.mark.slow
-def test_variances_and_coefficients_follow_their_prior_too() -> None:
+@pytest.mark.parametrize("make", [prediction_engine, simulation_engine])
+def test_variances_and_coefficients_follow_their_prior_too(make: Callable[..., Any]) -> None:
     """θ, σ² and σ_θ² of a chain without likelihood, thinned to near independence."""
     grammar = Grammar.narx(max_lag=1, max_degree=2).with_initial("u(k)")
     prior = Prior(noise_shape=4.0, noise_scale=2.0, coefficient_shape=5.0, coefficient_scale=3.0)
     prior = Prior(**{**prior.settings, "units": "raw"})
     data = Dataset.from_arrays(np.arange(20.0), np.arange(20.0))
-    chain = prediction_engine(data, grammar.alphabet, prior, power=0.0, thin=200).start(4)
+    chain = make(data, grammar.alphabet, prior, power=0.0, thin=200).start(4)
     chain.advance(200 * 5000)
     trace = chain.finish()
     key = chain.engine.encoding.key(grammar.alphabet.fixed.terms[0])

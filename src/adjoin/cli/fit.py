@@ -113,7 +113,7 @@ def fit(
         typer.Option(
             min=1,
             help="Of abc, how many tolerances; of simulation, how many powers of the likelihood."
-            r"  \[default: 12; of simulation 8]",
+            r"  \[default: 12; of simulation 4]",
         ),
     ] = None,
     max_lag: Annotated[int, typer.Option(min=1, help="Largest lag.")] = 10,

@@ -13,9 +13,13 @@ and the structure's evidence is about (Laplace)
 .. math::
     \log Λ_w = -A_w \log B_w(S(m_w)) - \frac{‖m_w‖²}{2σ_θ²} - \frac p2 \log σ_θ² - \frac12 \log|P_w|
 
-with p free coefficients. Coefficients are proposed from a multivariate t of ν degrees of freedom at
-m_w with the scale :math:`P_w^{-1}`: heavier tails than what it stands for, as importance weights
-want it.
+with p free coefficients. Coefficients are proposed from
+
+.. math:: q(θ|T) = (1 - ε)\, t_ν(θ; m_w, P_w^{-1}) + ε\, N(θ; 0, σ_θ² I)
+
+a multivariate t, with heavier tails than what it stands for, and now and then the prior: where a
+Gaussian at one mode is a poor likeness, the weight of a state is bounded all the same, and no chain
+sits on one for ever.
 """
 
 from __future__ import annotations
@@ -41,7 +45,7 @@ class Proposals(NamedTuple):
     ``coefficient`` : σ_θ² that modes are found with. ``walk`` : share of random walks among the
     moves that keep the terms. ``width`` : of a step, times the root of the number of coefficients.
     ``freedom`` : ν. ``log_constant`` : (capacity + 1,) of the t density, by the number of
-    coefficients.
+    coefficients. ``wide`` : ε, the share that is drawn from the prior.
     """
 
     coefficient: float
@@ -49,6 +53,7 @@ class Proposals(NamedTuple):
     width: float
     freedom: float
     log_constant: Float1D
+    wide: float
 
 
 @kernel()
@@ -127,29 +132,55 @@ def lay_out_gaussian(
 
 
 @kernel()
-def log_student(distance: float, n_free: int, half_log_det: float, how: Proposals) -> float:
-    """Log density of the t at a squared distance ‖P^½(θ - m)‖² from its middle.
+def log_proposal(
+    fitting: FitWork,
+    data: Regression,
+    entry: int,
+    chain: Chain,
+    half_log_det: float,
+    how: Proposals,
+) -> float:
+    """Log q of a chain's coefficients, whose structure was looked up last.
 
     Mutates: nothing. Allocates: nothing.
     """
-    tail = 0.5 * (how.freedom + n_free) * math.log(1.0 + distance / how.freedom)
-    return how.log_constant[n_free] + half_log_det - tail
-
-
-@kernel()
-def distance_of(fitting: FitWork, entry: int, chain: Chain) -> float:
-    """‖P^½(θ - m)‖² of a chain's coefficients, which is the structure looked up last.
-
-    Mutates: nothing. Allocates: nothing.
-    """
-    linear, n, total = fitting.linear, chain.n_terms[0], 0.0
+    linear, n, distance, square, n_free = fitting.linear, chain.n_terms[0], 0.0, 0.0, 0
     for i in range(n):
         row = 0.0
         for j in range(i, n):
             delta = chain.theta[place_of(fitting, entry, j)] - linear.trial[j]
             row += linear.factor[i, j] * linear.length[j] * delta
-        total += row * row
-    return total
+        distance += row * row
+        if entry_is_free(fitting, data, entry, i):
+            square += chain.theta[place_of(fitting, entry, i)] ** 2
+            n_free += 1
+    near = how.log_constant[n_free] + half_log_det + math.log(1.0 - how.wide)
+    near += 0.5 * (n - n_free) * math.log(how.coefficient)  # pinned ones have a part in |P| only
+    near -= 0.5 * (how.freedom + n_free) * math.log(1.0 + distance / how.freedom)
+    far = math.log(how.wide) - 0.5 * square / how.coefficient
+    far -= 0.5 * n_free * math.log(2.0 * math.pi * how.coefficient)
+    return max(near, far) + math.log(1.0 + math.exp(-abs(near - far)))
+
+
+@kernel()
+def draw_widely(
+    rng: np.random.Generator,
+    fitting: FitWork,
+    data: Regression,
+    entry: int,
+    chain: Chain,
+    how: Proposals,
+) -> None:
+    """Coefficients from their prior.
+
+    Mutates: rng (a normal per free coefficient), chain.theta. Allocates: nothing.
+    """
+    for i in range(chain.n_terms[0]):
+        if entry_is_free(fitting, data, entry, i):
+            value = math.sqrt(how.coefficient) * rng.standard_normal()
+            chain.theta[place_of(fitting, entry, i)] = value
+        else:
+            chain.theta[place_of(fitting, entry, i)] = fitting.linear.trial[i]
 
 
 @kernel()
@@ -161,20 +192,16 @@ def draw_around(
     chain: Chain,
     size: float,
     is_walk: bool,
-) -> float:
+) -> None:
     """Coefficients at `size` times P^-½ times normals from the mean, or from where they are.
-
-    Returns the squared distance of the step, ‖P^½ δ‖².
 
     Mutates: rng (a normal per free coefficient), fitting.linear, chain.theta. Allocates: nothing.
     """
-    linear, n, total = fitting.linear, chain.n_terms[0], 0.0
+    linear, n = fitting.linear, chain.n_terms[0]
     for i in range(n):
         is_free = entry_is_free(fitting, data, entry, i)
         linear.step[i] = size * rng.standard_normal() if is_free else 0.0
-        total += linear.step[i] * linear.step[i]
     solve_upper(linear.factor, n, linear.step)
     for i in range(n):
         place, delta = place_of(fitting, entry, i), linear.step[i] / linear.length[i]
         chain.theta[place] = (chain.theta[place] if is_walk else linear.trial[i]) + delta
-    return total

@@ -42,6 +42,8 @@ ROUNDS = 12
 TRIES = 6
 # Nats that a step must promise: less changes no decision that a chain takes.
 SETTLED = 0.01
+# Of a diagonal: its root times another is still a number.
+LARGEST = 1e300
 
 
 class References(NamedTuple):
@@ -118,19 +120,20 @@ def factorise_precision(linear: Linearised, n: int, weight: float, ridge: float)
     r"""Factorise :math:`γ J^TJ + I/σ_θ²`, its diagonal taken out into ``linear.length``.
 
     `weight` is γ, and `ridge` what is added to the diagonal. Where rounding leaves no positive
-    pivots, the unit diagonal is raised until it does. Returns half the log determinant.
+    pivots, the unit diagonal is raised until it does; what is not finite counts as 0. Returns half
+    the log determinant.
 
     Mutates: linear.length, linear.factor. Allocates: nothing.
     """
     for i in range(n):
-        linear.length[i] = math.sqrt(weight * linear.normal[i, i] + ridge)
+        linear.length[i] = math.sqrt(min(weight * linear.normal[i, i] + ridge, LARGEST))
     raised = 0.0
     while True:
         for i in range(n):
             linear.factor[i, i] = 1.0 + raised
             for j in range(i + 1, n):
                 cosine = weight * linear.normal[i, j] / (linear.length[i] * linear.length[j])
-                linear.factor[i, j] = cosine
+                linear.factor[i, j] = cosine if math.isfinite(cosine) else 0.0
         if factorise(linear.factor, n):
             break
         raised = max(10.0 * raised, 1e-12)

@@ -7,17 +7,17 @@ Rung c, at power w, samples structures and coefficients with the noise variance 
 with S the squared error of the free run and A, B as in ``modes``; a run that leaves its bounds has
 no likelihood. (With coloured noise, S and the factor beside it are those of ``colours``, and ρ is
 part of the state.) A structure T' is proposed by one of the nine moves, j(T → T'), and its
-coefficients by the t around its own mode, t(θ'|T') of ``laplace``, so that
+coefficients by the law around its own mode, q(θ'|T') of ``laplace``, so that
 
 .. math::
-    \frac{π_w(T', θ')\; j(T' \to T)\; t(θ|T)}{π_w(T, θ)\; j(T \to T')\; t(θ'|T')}
+    \frac{π_w(T', θ')\; j(T' \to T)\; q(θ|T)}{π_w(T, θ)\; j(T \to T')\; q(θ'|T')}
     = \frac{Λ'\, j(T' \to T)}{Λ\, j(T \to T')} ·
-      \frac{π_w(T', θ') / (p(T') Λ' t(θ'|T'))}{π_w(T, θ) / (p(T) Λ t(θ|T))} · \frac{p(T')}{p(T)}
+      \frac{π_w(T', θ') / (p(T') Λ' q(θ'|T'))}{π_w(T, θ) / (p(T) Λ q(θ|T))} · \frac{p(T')}{p(T)}
 
 It is decided in two stages (Christen and Fox, 2005): by the first factor and the priors, in which
 Laplace's evidence Λ stands for the integral over coefficients, and only then by the second, which
 needs a free run and is 1 where the approximation is exact. Both uniforms are drawn before the run,
-which ends as soon as it is lost. Modes, and so Λ and t, are functions of the structures alone.
+which ends as soon as it is lost. Modes, and so Λ and q, are functions of the structures alone.
 
 Where the terms stay, coefficients are drawn around the mode again, or walk a step; both are decided
 by the exact ratio. The rungs exchange their states as ``run_rungs`` has it.
@@ -38,10 +38,10 @@ from adjoin.kernels.fit_table import add_mode, fitted_theta, look_up
 from adjoin.kernels.free_run import assemble
 from adjoin.kernels.laplace import (
     Proposals,
-    distance_of,
     draw_around,
+    draw_widely,
     lay_out_gaussian,
-    log_student,
+    log_proposal,
 )
 from adjoin.kernels.layouts import Regression
 from adjoin.kernels.modes import References, find_mode, largest_error, log_fit, log_run
@@ -204,7 +204,7 @@ def step_rung(
     Mutates: rng, ladder, fitting, trace. Allocates: nothing.
     """
     current, proposed, target = rung(ladder.state, c), ladder.proposed, rules.target
-    n_pinned, entry, half_log_det = data.pinned_key.shape[0], 0, 0.0
+    entry, half_log_det = 0, 0.0
     move = draw_categorical(rng, rules.moves.cumulative)
     is_walk = move == STAY and rng.random() < how.walk
     log_first, log_second = math.log(1.0 - rng.random()), math.log(1.0 - rng.random())
@@ -219,21 +219,23 @@ def step_rung(
     for side in range(1 if move == STAY else 2):
         entry, log_evidence, half_log_det = weigh_side(c, side, rules, how, data, ladder, fitting)
         if side == 0 and not is_walk:
-            distance, n_free = distance_of(fitting, entry, current), current.n_terms[0] - n_pinned
-            log_needed -= log_student(distance, n_free, half_log_det, how)
+            log_needed -= log_proposal(fitting, data, entry, current, half_log_det, how)
         if move != STAY:
             log_ratio += log_evidence if side == 1 else -log_evidence
             log_needed += log_evidence if side == 1 else -log_evidence
     if move != STAY and not log_first < log_ratio:
         return False
     ladder.passed[c, 0] += 1 if move != STAY else 0
-    n_free = proposed.n_terms[0] - n_pinned
-    size = how.width / math.sqrt(max(n_free, 1))
-    if not is_walk:
+    if is_walk:
+        size = how.width / math.sqrt(max(proposed.n_terms[0] - data.pinned_key.shape[0], 1))
+        draw_around(rng, fitting, data, entry, proposed, size, is_walk)
+    elif rng.random() < how.wide:
+        draw_widely(rng, fitting, data, entry, proposed, how)
+    else:
         size = math.sqrt(how.freedom / (2.0 * rng.standard_gamma(0.5 * how.freedom)))
-    distance = draw_around(rng, fitting, data, entry, proposed, size, is_walk)
+        draw_around(rng, fitting, data, entry, proposed, size, is_walk)
     if not is_walk:
-        log_needed += log_student(distance, n_free, half_log_det, how)
+        log_needed += log_proposal(fitting, data, entry, proposed, half_log_det, how)
     if not take_over(rng, c, log_needed, target, data, ladder, fitting):
         return False
     ladder.move[c, move, ACCEPTED] += 1
@@ -269,7 +271,8 @@ def run_samples(
         cold.n_drawn[0] += 1
         if n_rungs > 1 and cold.n_drawn[0] % ladder.interval == 0:
             is_new = exchange_rungs(rng, ladder, rules, data) or is_new
-        if cold.n_drawn[0] % target.thin == 0:
+        # As long as no run has stayed within its bounds, there is nothing to record.
+        if cold.n_drawn[0] % target.thin == 0 and ladder.runs.error[0] < math.inf:
             error = draw_noise(rng, 0, rules, data, ladder, fitting.colour)
             log_lik = log_likelihood(data.n_rows, error, cold.noise[0])
             write_draw(cold, rules.prior, rules.moves, trace, log_lik, 0.0, is_new)

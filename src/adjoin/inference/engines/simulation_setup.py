@@ -31,13 +31,15 @@ WHITE = "white"
 ORDERS = {WHITE: 0, "ar": 1, "ar2": 2}
 """How many coefficients each kind of noise has."""
 
-SEARCH = Search(rungs=8, hottest=0.05, interval=5, screenings=7)
-"""Rungs from the run's own power down to a twentieth of it."""
+SEARCH = Search(rungs=4, hottest=0.3, interval=2, screenings=7)
+"""A short ladder: what a rung costs is better spent on samples, but chains that begin with nothing
+get stuck without any; see DECISIONS."""
 
 MOST_TERMS = 20
 """Of a structure that a chain begins with."""
 
 _FREEDOM = 10.0  # of the t: tails for what Laplace misses, at the cost of a few refusals
+_WIDE = 0.05  # of the draws around a mode: from the prior, where a mode is a poor likeness
 _WALK = 0.3  # of the moves that keep the terms: for what a t around the mode never reaches
 _WIDTH = 2.38  # of a step, by the root of the number of coefficients (Roberts, Gelman and Gilks)
 
@@ -187,6 +189,7 @@ class SimulationSetup:
             width=_WIDTH,
             freedom=_FREEDOM,
             log_constant=student_constants(_FREEDOM, self.capacity),
+            wide=_WIDE,
         )
 
 
