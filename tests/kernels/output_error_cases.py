@@ -64,7 +64,11 @@ CASES = {
         rig_data(2, lengths=(30, 20), seed=4), TWO, rungs=3, functions=("abs", "tanh")
     ),
     "fixed terms": Case(
-        rig_data(seed=5), WITH_CONSTANT.with_initial("u(k-1) + u(k)*y(k-1)"), rungs=2, interval=1
+        rig_data(seed=5),
+        WITH_CONSTANT.with_initial("u(k-1) + u(k)*y(k-1)"),
+        rungs=2,
+        hottest=0.8,
+        interval=1,
     ),
     "fixed terms beyond the alphabet": Case(
         rig_data(2, seed=6),
@@ -84,6 +88,8 @@ CASES = {
         TWO.with_initial("abs(y(k-2)) + v(k)"),
         HYPER,
         rungs=2,
+        hottest=0.8,
+        interval=1,
         is_residual=True,
     ),
     "power": Case(rig_data(seed=10), WITH_CONSTANT, power=0.3, n_samples=250),
@@ -94,7 +100,7 @@ CASES = {
         rig_data(2, seed=14), Grammar.volterra(inputs=("u", "v"), max_lag=2), rungs=2
     ),
     "starts that are damped": Case(
-        hard_data(), CUBIC, rungs=2, interval=1, n_samples=80, n_pieces=3
+        hard_data(), CUBIC, rungs=2, hottest=0.8, interval=1, n_samples=80, n_pieces=3
     ),
     "coloured noise": Case(rig_data(seed=17), WITH_CONSTANT, noise="ar", n_samples=250),
     "coloured noise of order two, three rungs": Case(

@@ -37,7 +37,8 @@ def _assert_same_state(chain: SimulationChain, twin: Twin, rtol: float = 1e-8) -
     for seen, rung in zip(rungs_of(chain), twin.rungs, strict=True):
         assert list(seen.theta) == rung.terms
         values = [list(seen.theta.values()), list(rung.theta.values())]
-        np.testing.assert_allclose(*values, rtol=rtol, atol=1e-11)
+        # One that is near 0 keeps the rounding of the others.
+        np.testing.assert_allclose(*values, rtol=rtol, atol=1e-10)
         assert {t: seen.theta[t] for t in twin.pinned} == pytest.approx(twin.pinned, rel=1e-11)
         assert seen.power == pytest.approx(rung.power, rel=1e-12)
         assert seen.coefficient == pytest.approx(rung.coefficient, rel=rtol)
@@ -92,7 +93,7 @@ def test_the_compiled_ladder_equals_the_plain_one(name: str) -> None:
     for field in ("theta", "noise", "coefficient", "log_lik", "log_prior"):
         left = np.hstack([getattr(sample, field) for sample in fast])
         right = np.hstack([getattr(sample, field) for sample in plain])
-        np.testing.assert_allclose(left, right, rtol=1e-8, atol=1e-11, err_msg=field)
+        np.testing.assert_allclose(left, right, rtol=1e-8, atol=1e-10, err_msg=field)
     if twin.order:
         np.testing.assert_allclose(chain.finish().rho, twin.rho, rtol=1e-8)
     if IS_COMPILED:  # the comparison is worth something
