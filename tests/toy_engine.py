@@ -110,6 +110,11 @@ class ToyEngine:
         return "it recorded nothing"
 
     @staticmethod
+    def stragglers(traces: Mapping[int, ChainTrace]) -> dict[int, str]:
+        """All chains count."""
+        return {}
+
+    @staticmethod
     def diagnostics(traces: Mapping[int, ChainTrace]) -> dict[str, Any]:
         return {"toy": {str(number): trace.n_samples for number, trace in traces.items()}}
 

@@ -276,13 +276,14 @@ class Identifier(Estimator):
 
         def gather(engine: Engine, sampled: Sampled, n_samples: int) -> Posterior:
             """What one set of chains has to say."""
-            traces = self._kept(sampled, engine_class, n_samples)
+            traces, left_out = self._kept(sampled, engine_class, n_samples)
             settings = self._settings(engine, grammar, estimate, entropy)
             settings = replace(
                 settings,
                 center_gain=gain,
                 samples=n_samples,
                 is_complete=sampled.is_complete,
+                left_out=left_out,
             )
             run = Run(grammar, problem, settings, {}, held_out)
             return Posterior(tuple(traces.values()), run, tuple(traces))
@@ -319,7 +320,7 @@ class Identifier(Estimator):
 
     def _kept(
         self, sampled: Sampled, engine: type[Engine], n_samples: int
-    ) -> dict[int, ChainTrace]:
+    ) -> tuple[dict[int, ChainTrace], tuple[str, ...]]:
         """The chains that have something to show, by number; what is wrong with the others."""
         kept = {i: trace for i, trace in sampled.traces.items() if len(trace.structure)}
         if not sampled.is_complete:
@@ -329,13 +330,15 @@ class Identifier(Estimator):
                 f" and {done} of {n_samples} samples of the shortest",
                 stacklevel=3,
             )
-            return kept
+            return kept, ()
         excuses = {i: engine.excuse(trace) for i, trace in sampled.traces.items() if i not in kept}
         if not kept:
             raise AdjoinError(min(excuses.values(), key=len))
-        for number, reason in excuses.items():
-            warnings.warn(f"chain {number} is left out: {reason}", stacklevel=3)
-        return kept
+        excuses |= engine.stragglers(kept)
+        said = tuple(f"chain {number} is left out: {why}" for number, why in excuses.items())
+        for sentence in said:
+            warnings.warn(sentence, stacklevel=3)
+        return {n: trace for n, trace in kept.items() if n not in excuses}, said
 
     def _dataset(self, u: Any, y: Any) -> Dataset:
         names = self.grammar.names if isinstance(self.grammar, Grammar) else None

@@ -158,6 +158,10 @@ class Engine(Protocol):
         """Why a chain that ran to its end recorded nothing."""
 
     @staticmethod
+    def stragglers(traces: Mapping[int, ChainTrace]) -> dict[int, str]:
+        """Chains that are so far behind the others that they say nothing, and why."""
+
+    @staticmethod
     def diagnostics(traces: Mapping[int, ChainTrace]) -> dict[str, Any]:
         """What only its chains have to report, by chain number; plain values."""
 

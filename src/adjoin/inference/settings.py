@@ -55,7 +55,8 @@ class RunSettings(Mapping[str, Any]):
     `validation` are what the command line was given. `own_settings` is what the engine alone has.
     `is_auto`: the samples were drawn in `stages`, each with how far its chains agreed; `samples`
     and the engine's settings are of the last, and `ended_by` says why there was none after it:
-    ``agreement``, ``max_samples``, ``climbing``, ``time_limit`` or ``interrupt``.
+    ``agreement``, ``max_samples``, ``climbing``, ``time_limit`` or ``interrupt``. `left_out` says
+    which chains are not part of the posterior, and why.
     """
 
     objective: Objective = PREDICTION
@@ -89,6 +90,7 @@ class RunSettings(Mapping[str, Any]):
     is_auto: bool = False
     stages: tuple[Mapping[str, Any], ...] = ()
     ended_by: str = ""
+    left_out: tuple[str, ...] = ()
     own_settings: OwnSettings = field(default_factory=NoSettings)
 
     @property
@@ -141,7 +143,7 @@ def read_settings(
     for name, value in found.items():
         if name in _KINDS and not _KINDS[name](value):
             raise AdjoinError(f"settings: {name} cannot be {value!r}")
-    listed = ("inputs", "functions", "data", "stages")
+    listed = ("inputs", "functions", "data", "stages", "left_out")
     found |= {name: tuple(found[name]) for name in listed if name in found}
     if "prior" in found:
         found["prior"] = _read_prior(found["prior"])
@@ -186,7 +188,7 @@ def _or_none(check: Callable[[object], bool]) -> Callable[[object], bool]:
 _KINDS: dict[str, Callable[[object], bool]] = {
     **dict.fromkeys(("output", "grammar", "call", "power_note", "ended_by"), _is_text),
     **dict.fromkeys(("max_lag", "max_degree", "samples", "thin", "chains"), _is_whole),
-    **dict.fromkeys(("inputs", "functions", "data"), _are_texts),
+    **dict.fromkeys(("inputs", "functions", "data", "left_out"), _are_texts),
     **dict.fromkeys(
         ("center", "scale", "is_power_estimated", "is_power_refused", "is_complete", "is_auto"),
         _is_flag,

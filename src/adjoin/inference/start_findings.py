@@ -17,6 +17,8 @@ FREE_RUNS, ONE_STEP, EMPTY = "free-run selection", "one-step selection", "nothin
 STARTS = (FREE_RUNS, ONE_STEP, EMPTY)
 """Where chains begin, one after the other: whether they meet says more than that they agree."""
 
+_LOST = 30.0
+"""Nats that a chain may be behind before it counts for nothing: a share of 1e-13."""
 _APART = 3.0
 """Nats of the log posterior, beyond what the draws of a chain scatter by."""
 
@@ -35,6 +37,27 @@ def describe_start(number: int, trace: ChainTrace) -> dict[str, Any]:
         "log_posterior": float(np.mean(value)) if len(value) else None,
         "spread": float(np.std(value)) if len(value) else None,
     }
+
+
+def find_stragglers(traces: Mapping[int, ChainTrace]) -> dict[int, str]:
+    """Chains that are hopelessly behind the best, by number, and what to say of them.
+
+    A mode so far down has no mass; but a chain that cannot leave it would have as much of a say in
+    masses and averages as the others.
+    """
+    known = {n: describe_start(n, trace) for n, trace in traces.items() if len(trace.log_lik)}
+    if not known:
+        return {}
+    best = max(known.values(), key=lambda chain: chain["log_posterior"])
+    found = {}
+    for number, chain in known.items():
+        behind = best["log_posterior"] - chain["log_posterior"]
+        if behind > _LOST + 3.0 * (best["spread"] + chain["spread"]):
+            found[number] = (
+                f"it began with {chain['start']}, and is still {behind:,.0f} nats behind the best:"
+                " the starts have not met"
+            )
+    return found
 
 
 def on_starts(chains: Sequence[Mapping[str, Any]]) -> list[Finding]:

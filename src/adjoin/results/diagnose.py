@@ -166,6 +166,7 @@ def _verdict(posterior: Collection, facts: dict[str, Any]) -> dict[str, Any]:
     findings += _on_trouble(posterior, facts)
     findings += posterior.run.engine.findings(facts)
     findings += on_stages(posterior.settings)
+    findings += [(CAUTION, reason, _MORE) for reason in posterior.settings.left_out]
     agreement = worst(level for level, _, _ in findings)
     against = vetoes(posterior)
     findings += [(veto.level, veto.reason, veto.advice) for veto in against]

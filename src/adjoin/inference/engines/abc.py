@@ -130,6 +130,11 @@ class AbcEngine(AbcSetup):
         return trace.ladder.reason if trace.ladder is not None else ""
 
     @staticmethod
+    def stragglers(traces: Mapping[int, ChainTrace]) -> dict[int, str]:
+        """All chains count."""
+        return {}
+
+    @staticmethod
     def diagnostics(traces: Mapping[int, ChainTrace]) -> dict[str, Any]:
         """What the ladder of every chain did."""
         ladders = {number: trace.ladder for number, trace in traces.items()}

@@ -109,6 +109,11 @@ class PredictionEngine(PredictionSetup):
         return "it recorded nothing; draw more samples, or thin less"
 
     @staticmethod
+    def stragglers(traces: Mapping[int, ChainTrace]) -> dict[int, str]:
+        """All chains count."""
+        return {}
+
+    @staticmethod
     def diagnostics(traces: Mapping[int, ChainTrace]) -> dict[str, Any]:
         """What informed moves and rungs did, where there are any."""
         searches = {number: trace.search for number, trace in traces.items()}

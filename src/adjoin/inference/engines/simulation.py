@@ -30,7 +30,7 @@ from adjoin.inference.problem import Problem
 from adjoin.inference.search import Search
 from adjoin.inference.search_findings import describe_search, on_search
 from adjoin.inference.settings import OwnSettings, RunSettings
-from adjoin.inference.start_findings import describe_start, on_starts, start_name
+from adjoin.inference.start_findings import describe_start, find_stragglers, on_starts, start_name
 from adjoin.inference.traces import ChainTrace
 from adjoin.kernels.output_error import refine_state, run_output_error
 from adjoin.levels import Finding
@@ -134,6 +134,11 @@ class SimulationEngine(SimulationSetup):
     def excuse(trace: ChainTrace) -> str:
         """A chain that runs always records."""
         return "it recorded nothing; draw more samples, or thin less"
+
+    @staticmethod
+    def stragglers(traces: Mapping[int, ChainTrace]) -> dict[int, str]:
+        """Chains that stayed where no posterior mass is."""
+        return find_stragglers(traces)
 
     @staticmethod
     def diagnostics(traces: Mapping[int, ChainTrace]) -> dict[str, Any]:
