@@ -94,6 +94,7 @@ def test_every_argument_that_a_message_names_is_one() -> None:
         ("simulate", "pass decimal=','", "pass --decimal ,"),
         ("grammar show", "pass decimal=','", "pass decimal=','"),
         ("fit", "free run (objective='abc')", "free run (--objective abc)"),
+        ("fit", "have a memory (noise='ar')", "have a memory (--noise ar)"),
         ("fit", "by likelihood_power='auto'", "by --likelihood-power auto"),
         ("fit", "a larger ladder={'tolerance': …}", "a larger --tolerance …"),
         ("fit", "ladder={'stages': 3}", "ladder={'stages': 3}"),

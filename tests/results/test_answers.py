@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from tests.results.runs import HELD_OUT, POOR, TEST, TRAIN, TRUE, made
 
 from adjoin import Dataset
-from adjoin.inference.objective import ABC, PREDICTION, Objective
+from adjoin.inference.objective import ABC, PREDICTION, SIMULATION, Noise, Objective
 from adjoin.results.answers import Answer, answer_exhausted, answer_trusted
 from adjoin.results.assessment import assess
 from adjoin.results.residual_tests import ResidualTest, residual_tests
@@ -161,7 +162,7 @@ def test_the_reasons_for_trust_are_its_figures() -> None:
             {"fit": 20.0},
             "cannot be trusted: it misses more than it explains",
             (
-                "judge models by their free run (objective='abc')",
+                "judge models by their free run (objective='simulation')",
                 "a larger max_lag or max_degree, another input or a function may help",
             ),
         ),
@@ -250,6 +251,15 @@ def test_coloured_residuals_of_a_free_run_ask_for_a_wider_tolerance() -> None:
     assert "misses slow dynamics" in answer.reasons[1]
     assert "ladder={'tolerance': …}" in answer.reasons[1]
     assert "likelihood_power" not in answer.reasons[1]
+
+
+def test_coloured_residuals_of_white_noise_ask_for_a_memory() -> None:
+    """With noise on the output, by a likelihood; not where it has a memory already."""
+    u, error = np.random.default_rng(1).standard_normal((2, 1000))
+    coloured = replace(SIMULATION, noise=Noise.COLOURED)
+    for objective, is_asked in ((SIMULATION, True), (coloured, False), (PREDICTION, False)):
+        answer = left(error + 0.5 * np.roll(error, 1), u, objective)
+        assert ("let the noise have a memory (noise='ar')" in answer.advice) == is_asked
 
 
 def test_a_small_correlation_of_much_data_is_slight() -> None:

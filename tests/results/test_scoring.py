@@ -97,7 +97,7 @@ def test_a_model_that_diverges_has_no_scores() -> None:
         "poor",
         "No: it runs away",
         ("the free run on the test data runs away: it leaves the range that was fitted",),
-        ("judge models by their free run (objective='abc')", "lower max_degree"),
+        ("judge models by their free run (objective='simulation')", "lower max_degree"),
         "the free run cannot be trusted: it runs away",
     )
     described = plain(found)

@@ -249,8 +249,10 @@ def noise_in_words(posterior: Collection) -> tuple[str, str]:
     noise = posterior.noise
     mean, low, high = rounded([noise["mean"], noise["q025"], noise["q975"]], noise["sd"])
     whose = "" if posterior.objective.has_likelihood else "error of each draw's free run, "
+    rho = [f"{value:.2f}" for value in posterior.draws.rho.mean(axis=0)]
+    memory = f", correlated with its past by {' and '.join(rho)}" if rho else ""
     if posterior.is_noise_told:
-        return mean, f"{whose}95 % in [{low}, {high}]"
+        return mean, f"{whose}95 % in [{low}, {high}]{memory}"
     if posterior.prior.noise_scale is None:
         return f"at most {noise['q975']:.2g}", "which is below what can be told from these data"
     return mean, f"95 % in [{low}, {high}], raised by the prior's noise_scale"

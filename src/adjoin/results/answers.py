@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoin.data.dataset import Dataset
-from adjoin.inference.objective import Objective, Residual
+from adjoin.inference.objective import Noise, Objective, Residual
 from adjoin.levels import CAUTION, GOOD, POOR, worst
 from adjoin.results.collection import CERTAIN, Collection
 from adjoin.results.masses import is_settled, mass_percent
@@ -44,7 +44,8 @@ _OF_FREE_RUN = {
 """What each word means for a free run: how bad it is, and how a sentence says it."""
 
 _MORE_TERMS = "a larger max_lag or max_degree, another input or a function may help"
-_JUDGE_FREE_RUN = "judge models by their free run (objective='abc')"
+_COLOURED = "let the noise have a memory (noise='ar')"
+_JUDGE_FREE_RUN = "judge models by their free run (objective='simulation')"
 _COVER_RANGE = "fit data whose inputs go as far as those it is to be run on"
 _TRY_ELSEWHERE = (
     "hold data out of the fit (held_out=dataset), or report on test data (test=dataset)"
@@ -332,7 +333,9 @@ def answer_exhausted(
         if found is not None:
             consequence, advice = on_intervals(found, power, is_estimated)
         reasons = reason, f"{_on_coloured_noise(objective)}; {consequence}"
-        return Answer(CAUTION, short, reasons, (advice,) if advice else ())
+        is_white = objective.has_likelihood and objective.noise is Noise.ON_TOP
+        steps = (_COLOURED,) if is_white else ()
+        return Answer(CAUTION, short, reasons, (*steps, advice) if advice else steps)
     return Answer(CAUTION, short, (reason, _MORE_TERMS), (_MORE_TERMS,))
 
 

@@ -136,7 +136,7 @@ def _on_free_run(posterior: Collection) -> Iterator[Objection]:
         CAUTION,
         "its free run explains nothing",
         f"one step ahead the equation does, but its free run on the fitted data {how}",
-        "judge models by their free run (objective='abc')",
+        "judge models by their free run (objective='simulation')",
     )
 
 
