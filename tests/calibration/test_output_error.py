@@ -87,9 +87,8 @@ def series(
             y[k] = 0.5 * u[k - 1] + 0.5 * y[k - 1] + level
             y[k] += 0.06 * u[k - 1] * y[k - 1] - 0.04 * y[k - 1] ** 2
         inputs.append(u)
-        outputs.append(
-            y + lfilter([1.0], [1.0, *(-r for r in rho)], noise_sd * rng.standard_normal(n))
-        )
+        white = noise_sd * rng.standard_normal(n)
+        outputs.append(y + lfilter([1.0], [1.0, *(-r for r in rho)], white))
     return Dataset.from_arrays(inputs, outputs)
 
 
@@ -145,7 +144,7 @@ PROBLEMS = {
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Draws of a stretch of a chain: the number of each one's structure, θ by term, ρ, variances."""
+    """Draws of a stretch of a chain: each one's structure by number, θ by term, ρ, variances."""
 
     structure: np.ndarray
     theta: np.ndarray
