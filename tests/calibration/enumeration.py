@@ -6,10 +6,18 @@ error of the free run, is
 .. math:: Z_T = \int p(θ)\, B(S(θ))^{-A} dθ, \qquad A = a + \tfrac{wn}2, \quad B = b + \tfrac w2 S
 
 with p(θ) normal, or, where σ_θ² ~ IG(a', b'), the t of 2a' degrees of freedom that integrating it
-leaves; runs that leave their bounds count nothing. It is estimated by importance sampling from a t
+leaves; runs that leave their bounds count nothing. With autoregressive noise of order q, V the past
+of the residual, ρ̂ its regression and S what that leaves,
+
+.. math:: Z_T = \int p(θ)\, |V^TV|^{-1/2} B(S)^{-(A - q/2)} P(ρ \text{ is stationary} | θ)\, dθ
+
+with n the rows that are not given and ρ a t around ρ̂ of :math:`2A - q` degrees of freedom and scale
+:math:`\tfrac{2B}{w(2A - q)} (V^TV)^{-1}`. It is estimated by importance sampling from a t
 around moments that were matched on the way from the prior, with a part of draws from the prior
 itself (weights by the mixture of both), on scrambled Sobol points; independent scramblings give the
-error of everything. Only NumPy and SciPy; free runs are vectorised over coefficients.
+error of everything. Every point comes with a ρ, for order 1 from the t within (-1, 1) with the
+probability of that, for order 2 from the t, and without weight where it is not stationary. Only
+NumPy and SciPy; free runs are vectorised over coefficients.
 """
 
 from __future__ import annotations
@@ -19,7 +27,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain as join
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 from scipy import stats
@@ -36,6 +44,8 @@ FREEDOM = 5.0
 TEMPERED = (0.03, 0.1, 0.3, 0.6, 1.0, 1.0)
 WIDER = 1.3
 RUNAWAY = 10.0
+ORDERS = {"white": 0, "ar": 1, "ar2": 2}
+N_COORDINATES = (0, 1, 3)  # of a point, for ρ: by inversion of the t, or two normals and their size
 FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "": lambda x: x,
     "abs": np.abs,
@@ -73,13 +83,17 @@ class Runs:
                 rows.append(value)
             self.known.append(rows)
 
-    def errors(self, places: tuple[int, ...], theta: np.ndarray) -> np.ndarray:
-        """S of every row of θ, whose columns are the terms at these places."""
-        total, is_lost = np.zeros(len(theta)), np.zeros(len(theta), dtype=bool)
+    def moments(self, places: tuple[int, ...], theta: np.ndarray, order: int) -> np.ndarray:
+        """Σ v(k-a) v(k-b) of every row of θ, whose columns are the terms at these places.
+
+        (n, order + 1, order + 1), over all k with so much past; infinite out of bounds.
+        """
+        total, is_lost = np.zeros((order + 1, order + 1, len(theta))), np.zeros(len(theta), bool)
         columns = list(theta.T.copy())
         for record, known in zip(self.data.records, self.known, strict=True):
             output = record.output.tolist()
             run = [np.full(len(theta), value) for value in output[: self.lag]]
+            left: list[np.ndarray] = []
             for k in range(self.lag, len(output)):
                 value = np.zeros(len(theta))
                 for j, column in zip(places, columns, strict=True):
@@ -90,19 +104,37 @@ class Runs:
                 is_out = ~((value >= self.lower) & (value <= self.upper))
                 is_lost |= is_out
                 value[is_out] = 0.0
-                total += (value - output[k]) ** 2
                 run.append(value)
-        total[is_lost] = math.inf
-        return total
+                left = [output[k] - value, *left[:order]]
+                if len(left) > order:
+                    for a, b in combinations_with_replacement(range(order + 1), 2):
+                        total[a, b] += left[a] * left[b]
+        for a, b in combinations(range(order + 1), 2):
+            total[b, a] = total[a, b]
+        total[:, :, is_lost] = math.inf
+        return np.moveaxis(total, 2, 0)
+
+
+def is_stationary(rho: np.ndarray) -> np.ndarray:
+    """Whether the partial autocorrelations of every row, of one or two, are within (-1, 1)."""
+    last = rho[:, -1]
+    first = rho[:, 0] / (1.0 - last) if rho.shape[1] == 2 else last
+    return (np.abs(first) < 1.0) & (np.abs(last) < 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Weighted:
-    """Draws of one structure, (n_replicates, n_points, ...), with log weights."""
+    """Draws of one structure, (n_replicates, n_points, ...), with log weights; S is given ρ."""
 
     theta: np.ndarray
+    rho: np.ndarray
     error: np.ndarray
     log_weight: np.ndarray
+
+    @cached_property
+    def numbers(self) -> np.ndarray:
+        """θ, then ρ."""
+        return np.concatenate([self.theta, self.rho], axis=2)
 
     @property
     def log_evidence(self) -> np.ndarray:
@@ -117,10 +149,11 @@ class Weighted:
 
     def quantile(self, j: int, level: float) -> float:
         weight = np.exp(self.log_weight - self.log_weight.max()).ravel()
-        order = np.argsort(self.theta[:, :, j].ravel())
+        values = self.numbers[:, :, j].ravel()
+        order = np.argsort(values)
         running = np.cumsum(weight[order])
         place = int(np.searchsorted(running, level * running[-1]))
-        return float(self.theta[:, :, j].ravel()[order[min(place, len(order) - 1)]])
+        return float(values[order[min(place, len(order) - 1)]])
 
 
 def pooled(replicates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -140,6 +173,12 @@ class Problem:
     moves: Moves = field(default_factory=Moves)
     is_residual: bool = False
     runaway: float = RUNAWAY
+    noise: str = "white"
+
+    @property
+    def order(self) -> int:
+        """q, how many coefficients the noise has."""
+        return ORDERS[self.noise]
 
     @cached_property
     def law(self) -> TermPrior:
@@ -170,8 +209,9 @@ class Problem:
 
     @cached_property
     def shape(self) -> float:
-        """A."""
-        n_rows = sum(len(r.output) - self.grammar.alphabet.max_lag for r in self.data.records)
+        """A, with ρ given."""
+        n_given = self.grammar.alphabet.max_lag + self.order
+        n_rows = sum(len(r.output) - n_given for r in self.data.records)
         return self.prior.noise_shape + 0.5 * self.power * n_rows
 
     def scale(self, error: np.ndarray) -> np.ndarray:
@@ -190,16 +230,40 @@ class Problem:
         constant -= 0.5 * p * math.log(2.0 * math.pi)
         return constant - (a + 0.5 * p) * np.log(b + 0.5 * square)
 
-    def errors(self, subset: tuple[int, ...], theta: np.ndarray) -> np.ndarray:
-        """S, with the pinned terms before."""
-        pinned = np.broadcast_to(self.pinned, (len(theta), len(self.pinned)))
-        return self.runs.errors(subset, np.column_stack([pinned, theta]))
+    def judge(
+        self, subset: tuple[int, ...], theta: np.ndarray, points: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """A ρ for every θ by points of the unit cube, S given it, and the log weight of both.
 
-    def log_likelihood(self, error: np.ndarray) -> np.ndarray:
-        """-A log B."""
-        is_there = error < math.inf
-        scale = self.scale(np.where(is_there, error, 0.0))
-        return np.where(is_there, -self.shape * np.log(scale), -math.inf)
+        With white noise that is -A log B. The pinned terms are before θ.
+        """
+        pinned = np.broadcast_to(self.pinned, (len(theta), len(self.pinned)))
+        moment = self.runs.moments(subset, np.column_stack([pinned, theta]), self.order)
+        is_there, q = moment[:, 0, 0] < math.inf, self.order
+        moment[~is_there] = np.eye(q + 1)
+        past, with_past = moment[:, 1:, 1:], moment[:, 1:, :1]
+        best = np.linalg.solve(past, with_past)[:, :, 0]
+        scale = self.scale(moment[:, 0, 0] - (with_past[:, :, 0] * best).sum(axis=1))
+        log_lik = -(self.shape - 0.5 * q) * np.log(scale) - 0.5 * np.linalg.slogdet(past)[1]
+        freedom = 2.0 * self.shape - q
+        rho = best
+        if q == 1:
+            spread = np.sqrt(2.0 * scale / (self.power * freedom * past[:, 0, 0]))
+            law = stats.t(freedom)
+            low, high = law.cdf((-1.0 - best[:, 0]) / spread), law.cdf((1.0 - best[:, 0]) / spread)
+            is_there = is_there & (high > low)
+            log_lik += np.log(np.where(is_there, high - low, 1.0))
+            rho = best + (spread * law.ppf(low + points[:, 0] * (high - low)))[:, None]
+        elif q == 2:
+            size = np.sqrt(2.0 * scale / (self.power * stats.chi2(freedom).ppf(points[:, 2])))
+            normal = size[:, None] * ndtri(points[:, :2])
+            lower = np.linalg.cholesky(np.linalg.inv(past))
+            rho = best + np.einsum("nij,nj->ni", lower, normal)
+            is_there = is_there & is_stationary(rho)
+        weight = np.column_stack([np.ones(len(rho)), -rho])
+        error = np.einsum("ni,nij,nj->n", weight, moment, weight)
+        error = np.where(is_there, error, math.inf)
+        return rho, error, np.where(is_there, log_lik, -math.inf)
 
     def draw_prior(self, points: np.ndarray) -> np.ndarray:
         """θ from the prior at points of the unit cube, one coordinate more than θ has."""
@@ -211,13 +275,15 @@ class Problem:
 
     def integrate(self, subset: tuple[int, ...], seed: int, factor: int = 1) -> Weighted:
         p = len(subset) - len(self.pinned)
-        if p == 0:
-            theta = np.empty((1, 0))
-            error = self.errors(subset, theta)
-            shape = (N_SCRAMBLED, 1)
-            log_weight = np.broadcast_to(self.log_likelihood(error), shape)
-            return Weighted(np.empty((*shape, 0)), np.broadcast_to(error, shape), log_weight)
         rng = np.random.default_rng([seed, *subset])
+        if p == 0:
+            n = 1 if self.order == 0 else factor * N_POINTS
+            parts = []
+            for _ in range(N_SCRAMBLED):
+                points = stats.qmc.Sobol(max(N_COORDINATES[self.order], 1), rng=rng).random(n)
+                theta = np.empty((n, 0))
+                parts.append((theta, *self.judge(subset, theta, points)))
+            return Weighted(*(np.array(part) for part in zip(*parts, strict=True)))
         law = self._matched(subset, p, rng)
         parts = [
             self._weigh(subset, law, p, rng, factor * N_POINTS, factor * N_PRIOR)
@@ -231,7 +297,9 @@ class Problem:
         """Mean and factor of a t, from the prior to the posterior by powers between."""
         law = None
         for temperature in TEMPERED:
-            theta, _, log_weight = self._weigh(subset, law, p, rng, N_POINTS, N_PRIOR, temperature)
+            theta, _, _, log_weight = self._weigh(
+                subset, law, p, rng, N_POINTS, N_PRIOR, temperature
+            )
             weight = np.exp(log_weight - log_weight.max())
             weight /= weight.sum()
             mean = weight @ theta
@@ -249,9 +317,12 @@ class Problem:
         n_points: int,
         n_prior: int,
         temperature: float = 1.0,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Draws from t and prior, and log of p(θ) L(θ)^temperature by their mixture."""
-        points = [stats.qmc.Sobol(p + 1, rng=rng).random(n) for n in (n_points, n_prior)]
+        n_coordinates = p + 1 + N_COORDINATES[self.order]
+        cubes = [stats.qmc.Sobol(n_coordinates, rng=rng).random(n) for n in (n_points, n_prior)]
+        points = [cube[:, : p + 1] for cube in cubes]
+        for_rho = np.concatenate(cubes[: 1 if law is None else 2])[:, p + 1 :]
         if law is None:
             theta = self.draw_prior(points[0])
             log_mixture = self.log_prior(theta)
@@ -266,9 +337,9 @@ class Problem:
             log_mixture = np.logaddexp(
                 student + math.log(share), self.log_prior(theta) + math.log(1.0 - share)
             )
-        error = self.errors(subset, theta)
-        log_target = self.log_prior(theta) + temperature * self.log_likelihood(error)
-        return theta, error, log_target - log_mixture
+        rho, error, log_lik = self.judge(subset, theta, for_rho)
+        log_target = self.log_prior(theta) + temperature * log_lik
+        return theta, rho, error, log_target - log_mixture
 
     def exact(self, seed: int = 1, factor: int = 1) -> Exact:
         weighted = [self.integrate(subset, seed, factor) for subset in self.subsets]
@@ -309,8 +380,8 @@ class Exact:
                 inverse_gamma_cdf(at, shape, scale),
                 lambda theta, noise, coefficient, at=at: noise <= at,
             )
-        for j in range(p):
-            values = weighted.theta[:, :, j]
+        for j in range(p + problem.order):
+            values = weighted.numbers[:, :, j]
             add(values, lambda theta, noise, coefficient, j=j: theta[:, j])
             for level in (0.05, 0.25, 0.5, 0.75, 0.95):
                 at = weighted.quantile(j, level)
@@ -332,7 +403,7 @@ class Exact:
 
 @dataclass(frozen=True, eq=False)
 class Feature:
-    """A function of θ (free terms in the order of the subset), σ² and σ_θ², and E[·|T]."""
+    """A function of θ (free terms in the order of the subset) and ρ, σ² and σ_θ², and E[·|T]."""
 
     function: Callable[..., np.ndarray]
     mean: float

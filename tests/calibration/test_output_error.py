@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.signal import lfilter
 from tests.calibration.enumeration import N_SCRAMBLED, Exact, Problem
 from tests.calibration.test_prior_recovery import UNEVEN
 from tests.engines import simulation_engine
@@ -67,7 +68,13 @@ HYPER = Prior(**{**LOOSE.settings, "coefficient_shape": 6.0, "coefficient_scale"
 EVEN = Moves(0.3, 0.15, 0.15, 0.1, 0.1, 0.0, 0.0, 0.1, 0.1)
 
 
-def series(seed: int, lengths: tuple[int, ...] = (41,), level: float = 0.0) -> Dataset:
+def series(
+    seed: int,
+    lengths: tuple[int, ...] = (41,),
+    level: float = 0.0,
+    rho: tuple[float, ...] = (),
+    noise_sd: float = 2.0,
+) -> Dataset:
     """Free runs that are weakly nonlinear, and as much noise on what is measured.
 
     Inputs and outputs are large and coefficients small: where less is known of a coefficient than
@@ -80,7 +87,8 @@ def series(seed: int, lengths: tuple[int, ...] = (41,), level: float = 0.0) -> D
             y[k] = 0.5 * u[k - 1] + 0.5 * y[k - 1] + level
             y[k] += 0.06 * u[k - 1] * y[k - 1] - 0.04 * y[k - 1] ** 2
         inputs.append(u)
-        outputs.append(y + 2.0 * rng.standard_normal(n))
+        white = noise_sd * rng.standard_normal(n)
+        outputs.append(y + lfilter([1.0], [1.0, *(-r for r in rho)], white))
     return Dataset.from_arrays(inputs, outputs)
 
 
@@ -95,6 +103,7 @@ class Run(NamedTuple):
 
 
 RUNGS = Run(Search(rungs=3, hottest=0.3, interval=3), batch=18_000)
+FEWER = RUNGS._replace(n_batches=16)
 PROBLEMS = {
     "one rung": (Problem(series(13), FIVE, LOOSE, moves=EVEN), Run()),
     "three rungs": (Problem(series(11), FIVE, LOOSE, moves=UNEVEN), RUNGS),
@@ -112,15 +121,34 @@ PROBLEMS = {
         Problem(series(10), FIVE.with_initial("y(k-1)"), LOOSE, moves=EVEN, is_residual=True),
         RUNGS,
     ),
+    "coloured": (
+        Problem(series(13, rho=(0.6,), noise_sd=1.6), FIVE, LOOSE, moves=EVEN, noise="ar"),
+        Run(n_batches=16),
+    ),
+    "coloured, rungs, two records": (
+        Problem(series(11, (24, 18), rho=(-0.5,)), FIVE, LOOSE, moves=EVEN, noise="ar"),
+        FEWER,
+    ),
+    "nearly a walk, rungs": (
+        Problem(series(11, rho=(0.95,), noise_sd=1.6), FIVE, LOOSE, moves=UNEVEN, noise="ar"),
+        FEWER,
+    ),
+    "order two, power, rungs": (
+        Problem(
+            series(11, (81,), rho=(0.5, -0.3)), FIVE, LOOSE, power=0.5, moves=EVEN, noise="ar2"
+        ),
+        FEWER,
+    ),
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Draws of a stretch of a chain: the number of each one's structure, θ by term, variances."""
+    """Draws of a stretch of a chain: each one's structure by number, θ by term, ρ, variances."""
 
     structure: np.ndarray
     theta: np.ndarray
+    rho: np.ndarray
     noise: np.ndarray
     coefficient: np.ndarray
 
@@ -139,7 +167,9 @@ def _batch(problem: Problem, chain: SimulationChain, trace: ChainTrace) -> Batch
     row, at = np.nonzero(entry >= 0)
     theta = np.zeros(entry.shape)
     theta[row, entry[row, at]] = trace.theta
-    return Batch(number[trace.structure], theta, trace.noise, trace.coefficient)
+    rho = np.empty((len(theta), 0)) if trace.rho is None else trace.rho
+    assert rho.shape == (len(theta), problem.order)
+    return Batch(number[trace.structure], theta, rho, trace.noise, trace.coefficient)
 
 
 def sampled(problem: Problem, run: Run) -> list[Batch]:
@@ -155,6 +185,7 @@ def sampled(problem: Problem, run: Run) -> list[Batch]:
         samples=2 * run.burn_in,
         is_residual=problem.is_residual,
         runaway=problem.runaway,
+        noise=problem.noise,
     )
 
     def sample(seed: int) -> Iterator[Batch]:
@@ -201,10 +232,11 @@ def compare(exact: Exact, batches: list[Batch], often: int = 40, least: int = 30
     for i in np.flatnonzero(exact.mass * size > least):
         columns = list(problem.subsets[i][len(problem.pinned) :])
         drawn = [(b, b.structure == i) for b in batches]
+        given = [np.column_stack([b.theta[:, columns], b.rho]) for b in batches]
         for feature in exact.features(i):
             values = [
-                (feature.function(b.theta[:, columns], b.noise, b.coefficient) - feature.mean)[here]
-                for b, here in drawn
+                (feature.function(numbers, b.noise, b.coefficient) - feature.mean)[here]
+                for (b, here), numbers in zip(drawn, given, strict=True)
             ]
             # Σ over the draws in the structure of f - E[f|T] is 0 on average.
             rows.append([float(v.sum()) / size for v in values])
@@ -236,6 +268,7 @@ def make_twin(problem: Problem, **more: bool) -> Twin:
         problem.moves,
         powers=(problem.power,),
         is_residual=problem.is_residual,
+        order=problem.order,
         **more,
     )
 
