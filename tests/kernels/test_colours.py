@@ -28,16 +28,6 @@ from adjoin.kernels.state import Target
 from adjoin.kernels.tables import Colour
 
 FALSE_ALARM = 1e-3
-REFUSED = pytest.mark.xfail(
-    strict=True,
-    reason="output_error.run_proposed: a limit below 0 refuses, though with colour the volume of"
-    " the run still counts",
-)
-NO_RESIDUAL = pytest.mark.xfail(
-    strict=True,
-    reason="colours.solve_colour: where the residual of a mode is 0, half the log determinant is"
-    " -322, and Laplace's evidence promises e^300 times what any draw keeps",
-)
 GRAMMAR = Grammar.narx(max_lag=2, max_degree=2)
 LINEAR = Grammar.narx(max_lag=2, max_degree=1, constant=False)
 SMALL = Grammar.narx(max_lag=1, max_degree=2, constant=False)
@@ -283,8 +273,8 @@ def test_noise_is_stationary_where_all_roots_are_inside() -> None:
         ("white", 20),
         ("ar", 20),
         ("ar2", 20),
-        pytest.param("ar", -20, marks=REFUSED),
-        pytest.param("ar2", -20, marks=REFUSED),
+        ("ar", -20),
+        ("ar2", -20),
     ],
 )
 def test_chains_do_not_depend_on_the_unit(noise: str, power_of_two: int) -> None:
@@ -316,7 +306,7 @@ def test_chains_do_not_depend_on_the_unit(noise: str, power_of_two: int) -> None
 
 
 @pytest.mark.skipif(not IS_COMPILED, reason="too many samples for plain Python")
-@pytest.mark.parametrize("noise", ["white", pytest.param("ar", marks=NO_RESIDUAL)])
+@pytest.mark.parametrize("noise", ["white", "ar"])
 def test_chains_find_what_leaves_no_residual(noise: str) -> None:
     """From a structure that is wrong, and then they go on moving."""
     u, y = np.random.default_rng(1).standard_normal(200), np.zeros(200)

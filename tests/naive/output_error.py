@@ -228,7 +228,9 @@ class Gaussian:
     log_evidence: float
 
     @classmethod
-    def of(cls, mode: Mode, noise: Noise, power: float, coefficient: float) -> Gaussian:
+    def of(
+        cls, mode: Mode, noise: Noise, power: float, coefficient: float, order: int = 0
+    ) -> Gaussian:
         n, weight = len(mode.terms), noise.precision(power, mode.error)
         precision = weight * mode.normal + np.eye(n) / coefficient
         raised = 0.0
@@ -238,7 +240,10 @@ class Gaussian:
         step = np.linalg.solve(factor.T @ factor, uphill)
         mean = mode.theta + step
         error = mode.error - 2.0 * mode.gradient @ step + step @ mode.normal @ step
-        log_evidence = noise.log_fit(power, max(float(error), 0.0)) - mode.volume
+        log_evidence = noise.log_fit(power, max(float(error), 0.0))
+        shape, scale = noise.posterior(power, max(float(error), 0.0))
+        least = 0.5 * order * math.log(noise.n_rows * scale / shape) if order else 0.0
+        log_evidence -= max(mode.volume, least)
         log_evidence -= 0.5 * float(mean @ mean) / coefficient + 0.5 * n * math.log(coefficient)
         return cls(mode.terms, mean, factor, log_evidence - float(np.log(np.diag(factor)).sum()))
 
@@ -387,7 +392,7 @@ class Twin:
         return self.found[key]
 
     def gaussian(self, terms: list[Term], power: float) -> Gaussian:
-        return Gaussian.of(self.mode(terms), self.noise, power, self.middle)
+        return Gaussian.of(self.mode(terms), self.noise, power, self.middle, self.order)
 
     def log_posterior(
         self, theta: dict[Term, float], run: Run, power: float, coefficient: float

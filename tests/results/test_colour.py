@@ -90,21 +90,23 @@ def test_predictions_are_the_recursion_without_noise(name: str, steps: int) -> N
     predicted, spread = predict_noise(v, rho, steps)
     np.testing.assert_allclose(predicted, expected, rtol=1e-12, atol=1e-14)
     psi = impulse(rho, steps)
-    assert spread == pytest.approx(np.sqrt(psi @ psi), rel=1e-12)
+    np.testing.assert_allclose(spread[steps:], np.sqrt(psi @ psi), rtol=1e-12)
+    unpredicted = np.sqrt(stationary_covariance(rho)[0, 0])  # without a past
+    np.testing.assert_allclose(spread[:steps], unpredicted, rtol=1e-12)
 
 
 def test_spread_of_order_one_in_closed_form() -> None:
     for rho in (0.9, -0.4):
         for steps in (1, 2, 5, 50):
-            _, spread = predict_noise(np.zeros(3), np.array([rho]), steps)
+            _, spread = predict_noise(np.zeros(steps + 1), np.array([rho]), steps)
             expected = (1.0 - rho ** (2 * steps)) / (1.0 - rho**2)
-            assert spread**2 == pytest.approx(expected, rel=1e-12)
+            assert spread[-1] ** 2 == pytest.approx(expected, rel=1e-12)
 
 
 def test_white_noise_is_not_predicted() -> None:
     v = np.arange(4.0)
     predicted, spread = predict_noise(v, np.empty(0), 3)
-    assert (predicted.tolist(), spread) == ([0.0] * 4, 1.0)
+    assert (predicted.tolist(), spread.tolist()) == ([0.0] * 4, [1.0] * 4)
     assert innovations(v, np.empty(0)).tolist() == v.tolist()
 
 
@@ -127,7 +129,7 @@ def test_what_predictions_miss_has_their_spread(name: str, steps: int) -> None:
     rho, sd, n = np.array(COLOURS[name]), 0.4, 30_000
     v = draw_noise(np.random.default_rng(6), sd, rho, n)
     predicted, spread = predict_noise(v, rho, steps)
-    missed = (v - predicted)[10::steps] / (sd * spread)
+    missed = ((v - predicted) / (sd * spread))[10::steps]
     assert stats.kstest(missed, "norm").pvalue > FALSE_ALARM
 
 

@@ -94,6 +94,23 @@ def place_of(fitting: FitWork, entry: int, i: int) -> int:
 
 
 @kernel()
+def least_volume(fitting: FitWork, data: Regression, target: Target, error: float) -> float:
+    r"""What half the log determinant of the past of coloured noise is at least, log (nB/A)^(q/2).
+
+    The noise is never smaller than what drives it, :math:`σ² ≈ B/A`. At a mode without any residual
+    the past has no volume at all; no draw from around it has so little.
+
+    Mutates: nothing. Allocates: nothing.
+    """
+    order = fitting.colour.rho.shape[0]
+    if order == 0:
+        return 0.0
+    shape = target.noise_shape + 0.5 * target.power * data.n_rows
+    scale = target.noise_scale + 0.5 * target.power * max(error, 0.0)
+    return 0.5 * order * math.log(data.n_rows * scale / shape)
+
+
+@kernel()
 def lay_out_gaussian(
     fitting: FitWork, data: Regression, entry: int, target: Target, coefficient: float
 ) -> tuple[float, float]:
@@ -127,7 +144,9 @@ def lay_out_gaussian(
             square += linear.trial[i] * linear.trial[i]
             n_free += 1
     log_evidence = log_fit(target, data.n_rows, max(error, 0.0)) - 0.5 * ridge * square
-    log_evidence -= fitting.fits.entry.volume[entry]
+    log_evidence -= max(
+        fitting.fits.entry.volume[entry], least_volume(fitting, data, target, error)
+    )
     return log_evidence + 0.5 * n_free * math.log(ridge) - half_log_det, half_log_det
 
 

@@ -129,9 +129,11 @@ def run_proposed(
     proposed, error = ladder.proposed, 0.0
     log_prior = log_coefficients(proposed, proposed.coefficient[0])
     if target.power > 0.0:
-        limit = largest_error(target, data.n_rows, log_needed - log_prior) * SLACK
-        if not limit >= 0.0:
-            return math.inf, False
+        limit = math.inf
+        if fitting.colour.rho.shape[0] == 0:  # else its own volume has a say
+            limit = largest_error(target, data.n_rows, log_needed - log_prior) * SLACK
+            if not limit >= 0.0:
+                return math.inf, False
         assemble(proposed, data, fitting.run)
         error = judge_run(proposed.n_terms[0], fitting, limit)
     return error, log_run(target, data, fitting, error) + log_prior > log_needed

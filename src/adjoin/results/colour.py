@@ -37,15 +37,16 @@ def draw_noise(rng: np.random.Generator, sd: float, rho: Float1D, n: int) -> Flo
     return np.asarray(series)
 
 
-def predict_noise(residual: Float1D, rho: Float1D, steps: int) -> tuple[Float1D, float]:
+def predict_noise(residual: Float1D, rho: Float1D, steps: int) -> tuple[Float1D, Float1D]:
     r"""v(k) as its past up to k - `steps` predicts it, and the spread of that by the sd of e.
 
     With C the companion matrix of ρ the prediction is the first row of :math:`C^s` times the past,
-    and its variance :math:`\sum_{j<s} (C^j)_{11}²`. What lies before the first sample counts as 0.
+    and its variance :math:`\sum_{j<s} (C^j)_{11}²`. The first s samples have no past: they have the
+    spread of v itself. What lies before the first sample counts as 0.
     """
     order = len(rho)
     if not order:
-        return np.zeros(len(residual)), 1.0
+        return np.zeros(len(residual)), np.ones(len(residual))
     companion = np.eye(order, k=-1)
     companion[0] = rho
     weight, variance = np.eye(order)[0], 0.0
@@ -55,7 +56,9 @@ def predict_noise(residual: Float1D, rho: Float1D, steps: int) -> tuple[Float1D,
     predicted = np.zeros(len(residual))
     for lag, value in enumerate(weight, start=steps):
         predicted[lag:] += value * residual[: max(len(residual) - lag, 0)]
-    return predicted, float(np.sqrt(variance))
+    spread = np.full(len(residual), np.sqrt(variance))
+    spread[:steps] = np.sqrt(stationary_covariance(rho)[0, 0])
+    return predicted, spread
 
 
 def innovations(residual: Float1D, rho: Float1D) -> Float1D:

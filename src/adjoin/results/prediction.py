@@ -257,8 +257,9 @@ def _follow_noise(
     runs = each.model.free_response(inputs, [record[:n_seed] for record in outputs]).series
     sd, found = each.model.noise_sd or 0.0, []
     for run, measured in zip(runs, outputs, strict=True):
-        expected, spread = predict_noise(measured - run, each.rho, steps_ahead)
-        found.append(run + expected + sd * spread * rng.standard_normal(len(run)))
+        expected, spread = predict_noise((measured - run)[n_seed:], each.rho, steps_ahead)
+        noise = expected + sd * spread * rng.standard_normal(len(expected))
+        found.append(np.append(run[:n_seed], run[n_seed:] + noise))
     return found
 
 
