@@ -59,6 +59,7 @@ class ToyEngine:
     options: ClassVar[Mapping[str, str]] = {"rule": "rule"}
     objective = TOY
     power = 1.0
+    has_stages = False
 
     @staticmethod
     def kernel() -> None:

@@ -259,6 +259,9 @@ class Identifier(Estimator):
         data.require_window(grammar.alphabet.max_lag)  # before atoms are made for every lag
         data.require_degree(max(grammar.alphabet.max_degree, grammar.alphabet.fixed.max_degree))
         check_held_out(held_out, data, grammar.alphabet.max_lag)
+        if grammar.alphabet.has_noise:
+            engine_class = find_engine(self.objective, has_noise=True)
+            check_arguments(self.get_params(), self._parameters(), engine_class)
         scaling, gain = self._scaling(data, grammar, prior)
         is_residual, runaway = self.initial_mode == RESIDUAL, float(self.runaway)
         problem = Problem(data, grammar.alphabet, scaling, is_residual, runaway)
@@ -397,7 +400,7 @@ class Identifier(Estimator):
         search = PILOT if self.samples == AUTO else Search()
         raw, centred = (
             PredictionEngine(
-                Problem(data, alphabet, Scaling.from_dataset(data, center, scale)),
+                Problem(data, alphabet.without_noise, Scaling.from_dataset(data, center, scale)),
                 prior,
                 Moves.read(self.moves),
                 search=search,

@@ -304,6 +304,8 @@ def _one_step(posterior: Collection, structure: Structure) -> Callable[[Float2D]
 
     Draws of one structure share its columns, so that they are predicted by one matrix product.
     """
+    if structure.has_noise:
+        return _predictions(posterior, structure)
     scaling = posterior.scaling
     rows = posterior.run.problem.rows
     columns, factor = rows.design(structure), rows.factors(structure)
@@ -320,19 +322,36 @@ def _free_runs(posterior: Collection, structure: Structure) -> Callable[[Float2D
     """What simulates the fitted samples, for rows of coefficients; NaN from a divergence on."""
     inputs, first = posterior.data.inputs, posterior.max_lag
     seeds = [output[:first] for output in posterior.data.outputs]
+
+    def run(model: Model) -> Float1D:
+        return np.concatenate([s[first:] for s in model.free_response(inputs, seeds).series])
+
+    return _run_each(posterior, structure, run)
+
+
+def _predictions(posterior: Collection, structure: Structure) -> Callable[[Float2D], Float2D]:
+    """What predicts the fitted samples one step ahead with past noise, none before the first."""
+    lag = structure.max_lag
+    begin = posterior.max_lag - lag
+    inputs = [record[begin:] for record in posterior.data.inputs]
+    outputs = [record[begin:] for record in posterior.data.outputs]
+
+    def run(model: Model) -> Float1D:
+        return np.concatenate([s[lag:] for s in model.predicted_response(inputs, outputs).series])
+
+    return _run_each(posterior, structure, run)
+
+
+def _run_each(
+    posterior: Collection, structure: Structure, run: Callable[[Model], Float1D]
+) -> Callable[[Float2D], Float2D]:
+    """The runs of rows of coefficients; most draws repeat the one before, and are run once."""
     offsets, limits = posterior.scaling.offsets, posterior.run.problem.limits
 
-    def run(theta: Float1D) -> Float1D:
-        model = Model(structure, tuple(theta), offsets=offsets, limits=limits)
-        return np.concatenate(
-            [series[first:] for series in model.free_response(inputs, seeds).series]
-        )
-
     def predict(theta: Float2D) -> Float2D:
-        # Most draws repeat the one before.
         distinct, place = np.unique(theta, axis=0, return_inverse=True)
-        runs = np.array([run(row) for row in distinct])
-        return runs[place.ravel()]
+        models = [Model(structure, tuple(t), offsets=offsets, limits=limits) for t in distinct]
+        return np.array([run(model) for model in models])[place.ravel()]
 
     return predict
 

@@ -157,7 +157,7 @@ def _read_root(root: StoredGroup) -> SavedRun:
     has_held_out = root.whole("has_held_out")
     if has_held_out != int("held_out" in root.group):
         raise root.fault("has_held_out", "must say whether there is a group held_out")
-    settings = _read_settings(root)
+    settings = _read_settings(root, grammar)
     traces = tuple(read_trace(root.child(f"chain_{number}"), encoding) for number in chains)
     objective = settings.objective
     has_ladder = objective.ladder is Tempered.TOLERANCE
@@ -190,10 +190,11 @@ def _read_weights(root: StoredGroup, chains: list[int]) -> dict[int, float] | No
     return dict(zip(chains, weight.tolist(), strict=True))
 
 
-def _read_settings(root: StoredGroup) -> RunSettings:
+def _read_settings(root: StoredGroup, grammar: Grammar) -> RunSettings:
     """The settings; what the first versions called osa is the prediction objective."""
     plain = root.mapping("settings")
-    engine = find_engine(plain.pop("objective", PREDICTION.name))
+    has_noise = grammar.alphabet.has_noise
+    engine = find_engine(plain.pop("objective", PREDICTION.name), has_noise)
     plain["likelihood_power"] = root.number("power", 0.0, np.inf)
     plain["burn_in"] = root.number("burn_in", 0.0, 1.0)
     return read_settings(plain, engine.read_objective(plain), engine.read_own_settings)

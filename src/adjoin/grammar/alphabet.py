@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb
 
@@ -109,6 +109,17 @@ class Alphabet:
     def max_lag(self) -> int:
         """The largest lag any structure of the grammar can have."""
         return max([self.fixed.max_lag, *(choice.max_lag for choice in self.choices)])
+
+    @property
+    def has_noise(self) -> bool:
+        """Whether structures may have past noise."""
+        return self.fixed.has_noise or any(c.signal == self.names.noise for c in self.choices)
+
+    @property
+    def without_noise(self) -> Alphabet:
+        """The same without past noise, but for what is fixed."""
+        kept = tuple(c for c in self.choices if c.signal != self.names.noise)
+        return replace(self, choices=kept)
 
     @property
     def n_terms(self) -> int:

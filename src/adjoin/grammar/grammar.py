@@ -185,7 +185,7 @@ class Grammar:
     def smallest(cls, structure: Structure) -> Self:
         """The smallest polynomial grammar that derives a structure."""
         names = structure.names
-        has_noise = any(atom.signal == names.noise for term in structure for atom in term)
+        has_noise = structure.has_noise
         signals = names.ordered if has_noise else (*names.inputs, names.output)
         return cls(
             polynomial_tag(

@@ -136,6 +136,11 @@ class Structure:
         return max(map(len, self.terms), default=0)
 
     @property
+    def has_noise(self) -> bool:
+        """Whether past noise occurs."""
+        return any(atom.signal == self.names.noise for term in self.terms for atom in term)
+
+    @property
     def functions(self) -> tuple[str, ...]:
         """The functions that occur, in canonical order."""
         used = {atom.function for term in self.terms for atom in term} - {""}

@@ -16,7 +16,7 @@ from adjoin.inference.engine import Engine
 from adjoin.inference.engines import ENGINES, find_engine
 from adjoin.inference.ladder import Ladder
 from adjoin.inference.moves import Moves
-from adjoin.inference.objective import PREDICTION, Objective
+from adjoin.inference.objective import Objective
 from adjoin.inference.prior import Prior
 from adjoin.inference.settings import JOINT, RESIDUAL, is_runaway
 from adjoin.inference.stages import AUTO, MOST_SAMPLES
@@ -77,10 +77,9 @@ def _check_auto(given: Mapping[str, Any], default: Mapping[str, Any], engine: ty
     is_auto = isinstance(given["samples"], str) and given["samples"] == AUTO
     if isinstance(given["samples"], str) and not is_auto:
         raise AdjoinError(f"samples must be a whole number or '{AUTO}', not {given['samples']!r}")
-    if is_auto and engine.name != PREDICTION.name:
+    if is_auto and not engine.has_stages:
         raise AdjoinError(
-            f"samples='{AUTO}' is for objective='prediction'; with objective='{engine.name}' say"
-            " how many"
+            f"samples='{AUTO}' is for objective='prediction' without past noise; here, say how many"
         )
     if is_auto and given["search"] is not None:
         raise AdjoinError(f"samples='{AUTO}' chooses search itself; leave search at None")

@@ -92,6 +92,8 @@ class Engine(Protocol):
     """Arguments of `Identifier` that only some engines know, and this one's keyword for each."""
     default_search: ClassVar[Search]
     """How its chains search where nobody says otherwise; of those that take `search`."""
+    has_stages: ClassVar[bool]
+    """Whether it can find out by itself how many samples it needs."""
     kernel: ClassVar[Callable[..., Any]]
     """The compiled loop: a user who waits for its first compilation is told so."""
 

@@ -33,7 +33,6 @@ from adjoin.inference.problem import Problem
 from adjoin.kernels.gains import TOGETHER, Batch, Candidates, Leftover, find_gains, look_over
 from adjoin.kernels.refits import refit, run_freely
 from adjoin.kernels.simulate import BLOCK
-from adjoin.kernels.state import FREE_RUN, ONE_STEP
 
 SIMULATION, PREDICTION = "simulation", "prediction"
 """What the squared error is of: free runs, or predictions one step ahead."""
@@ -280,23 +279,22 @@ class Selection:
 
     def gains(self, step: Step) -> Float1D:
         """What every term that was looked at gains to first order; 0 for the others."""
-        mode = ONE_STEP
+        is_run = False
         self._write(step.keys, step.theta)
         if not self.is_ahead:
-            run_error = run_freely(self.regression, self.fitting)
-            mode = FREE_RUN if run_error < math.inf else ONE_STEP
-        if mode == ONE_STEP:  # also where there is no run to begin with
+            is_run = run_freely(self.regression, self.fitting) < math.inf
+        if not is_run:  # also where there is no run to begin with
             self.fitting.run.data.back[:] = self.measured
         is_new = ~np.isin(self.terms.key, step.keys)
         places = np.flatnonzero(is_new)
         if len(places) > self.n_whole:
             places = self._draw(places)
-            gain = self._look(mode, self.windows, places)
+            gain = self._look(is_run, self.windows, places)
             self.last[:] = 0.0
             self.last[places] = gain
             places = np.sort(places[np.argsort(-gain, kind="stable")[: self.n_whole]])
         found = np.zeros(len(is_new))
-        found[places] = self._look(mode, self.whole, places)
+        found[places] = self._look(is_run, self.whole, places)
         return found
 
     def _draw(self, places: Int1D) -> Int1D:
@@ -309,14 +307,14 @@ class Selection:
         drawn = self.rng.choice(others, self.n_windows - len(best), replace=False)
         return np.sort(np.concatenate([best, drawn]))
 
-    def _look(self, mode: int, leftover: Leftover, places: Int1D) -> Float1D:
+    def _look(self, is_run: bool, leftover: Leftover, places: Int1D) -> Float1D:
         """The gains of some terms on some rows."""
         fitting, data = self.fitting, self.regression
         candidates = Candidates(
             self.terms.atom[places], self.terms.degree[places], np.zeros(len(places))
         )
         with np.errstate(all="ignore"):
-            look_over(mode, fitting.scratch, fitting.run, data, fitting.linear.slopes, leftover)
+            look_over(is_run, fitting.scratch, fitting.run, data, fitting.linear.slopes, leftover)
             lag = fitting.linear.slopes.lag
             find_gains(candidates, fitting.run, data, lag, leftover, self.batch)
         return candidates.gain

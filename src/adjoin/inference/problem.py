@@ -22,7 +22,7 @@ from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.equation import term_text
 from adjoin.grammar.terms import Atom, Structure
 from adjoin.inference.prior import STANDARD, Prior
-from adjoin.inference.rows import Rows, apply_to_scaled, least_squares
+from adjoin.inference.rows import Rows, least_squares
 from adjoin.inference.settings import RUNAWAY
 from adjoin.kernels.layouts import Regression
 from adjoin.kernels.products import ROWS
@@ -78,11 +78,10 @@ class Problem:
     runaway: float = RUNAWAY
 
     def __post_init__(self) -> None:
-        noise = self.data.names.noise
-        if noise in {atom.signal for atom in self.encoding.atoms}:
+        if self.is_residual and self.alphabet.fixed.has_noise:
             raise AdjoinError(
-                "there is no past noise to regress on; use a grammar without noise atoms"
-                f" ('{noise}')"
+                f"fixed terms with past noise ('{self.data.names.noise}') have no fit of their own;"
+                " use initial_mode='joint'"
             )
 
     @cached_property
@@ -95,6 +94,11 @@ class Problem:
         """The samples that are fitted, in model units."""
         scaling = self.scaling or Scaling.identity(self.data.names)
         return Rows(self.data, self.alphabet.max_lag, scaling)
+
+    @property
+    def has_noise(self) -> bool:
+        """Whether structures may have past noise, which nobody measures."""
+        return self.alphabet.has_noise
 
     @property
     def capacity(self) -> int:
@@ -155,9 +159,8 @@ class Problem:
         for choice in self.alphabet.choices:
             if not choice.function:
                 continue
-            signal = self.data.names.position(choice.signal)
-            plain = self.rows.table.value[signal]
-            value = apply_to_scaled(choice.function, plain, self.rows.scaling.scale[signal])
+            plain = self.rows.series(choice.signal)
+            value = self.rows.series(choice.signal, choice.function)
             text, of = (
                 term_text((Atom(choice.signal, choice.min_lag, name),))
                 for name in (choice.function, "")
@@ -201,12 +204,11 @@ class Problem:
         return replace(self.rows.white_box(structure), limits=self.limits)
 
     def _lay_out(self, is_off: bool) -> Regression:
-        encoding, names, rows = self.encoding, self.data.names, self.rows
+        encoding, names, rows = self.encoding, self.encoding.names, self.rows
         read = sorted({(names.position(atom.signal), atom.function) for atom in encoding.atoms})
         series = np.empty((max(len(read), 1), self.data.n_samples))
         for i, (signal, function) in enumerate(read):
-            scale = rows.scaling.scale[signal]
-            series[i] = apply_to_scaled(function, rows.table.value[signal], scale)
+            series[i] = rows.series(names.ordered[signal], function)
         edges = [np.append(np.arange(first, stop, ROWS), stop) for first, stop in rows.stretches]
         blocks = [] if is_off else [pair for edge in edges for pair in pairwise(edge)]
         fitted = np.concatenate([np.arange(a, b) for a, b in blocks] or [np.empty(0, dtype=int)])

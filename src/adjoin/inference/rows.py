@@ -18,6 +18,7 @@ from adjoin.errors import AdjoinError
 from adjoin.grammar.equation import term_text
 from adjoin.grammar.functions import find_function
 from adjoin.grammar.terms import Atom, Structure, Term, exponents
+from adjoin.inference.past_noise import guess_noise
 from adjoin.kernels.functions import fill_function
 from adjoin.model import Model
 from adjoin.modelling.digits import FittedTo
@@ -89,10 +90,21 @@ class Rows:
         return columns.T
 
     def _column(self, atom: Atom, stretches: list[tuple[int, int]]) -> Float1D:
-        signal = self.data.names.position(atom.signal)
-        row = self.table.value[signal]
-        moved = np.concatenate([row[a - atom.lag : b - atom.lag] for a, b in stretches])
-        return apply_to_scaled(atom.function, moved, self.scaling.scale[signal])
+        row = self.series(atom.signal, atom.function)
+        return np.concatenate([row[a - atom.lag : b - atom.lag] for a, b in stretches])
+
+    @cached_property
+    def past_noise(self) -> Float1D:
+        """(n_samples,) a guess of the noise, for what has to begin with one."""
+        return guess_noise(self.table, self.max_lag)
+
+    def series(self, signal: str, function: str = "") -> Float1D:
+        """(n_samples,) a function of a signal in model units; of the noise, a guess."""
+        signals = self.data.names.ordered[:-1]
+        if signal not in signals:
+            return self.past_noise
+        place = signals.index(signal)
+        return apply_to_scaled(function, self.table.value[place], self.scaling.scale[place])
 
     def is_finite(self, term: Term) -> bool:
         """Whether a term's column, and its square, are finite on these data."""

@@ -87,3 +87,22 @@ class Search:
             return ()
         rounds = [n_burn_in // self.interval >> i for i in range(self.screenings)]
         return tuple(sorted({0, *(self.interval * n for n in rounds)}))
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """The own settings of an engine that has nothing but a way to search."""
+
+    search: Search
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """By name, as values that JSON has."""
+        return {"search": self.search.plain}
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any], default: Search | None = None) -> SearchSettings:
+        """From plain values; what is missing has its default."""
+        if strangers := set(values) - {"search"}:
+            raise AdjoinError(f"settings: '{min(strangers)}' is not known")
+        return cls(Search.read(values.get("search"), default))

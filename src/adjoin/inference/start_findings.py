@@ -23,29 +23,31 @@ _APART = 3.0
 """Nats of the log posterior, beyond what the draws of a chain scatter by."""
 
 
-def start_name(number: int) -> str:
+def start_name(number: int, names: Sequence[str] = STARTS) -> str:
     """Where the chain of that number begins."""
-    return STARTS[number % len(STARTS)]
+    return names[number % len(names)]
 
 
-def describe_start(number: int, trace: ChainTrace) -> dict[str, Any]:
+def describe_start(number: int, trace: ChainTrace, names: Sequence[str] = STARTS) -> dict[str, Any]:
     """Where a chain began, and the log likelihood and prior of its second half: mean and spread."""
     power = float(trace.search.power[0]) if trace.search is not None else 1.0
     value = (power * trace.log_lik + trace.log_prior)[len(trace.log_lik) // 2 :]
     return {
-        "start": start_name(number),
+        "start": start_name(number, names),
         "log_posterior": float(np.mean(value)) if len(value) else None,
         "spread": float(np.std(value)) if len(value) else None,
     }
 
 
-def find_stragglers(traces: Mapping[int, ChainTrace]) -> dict[int, str]:
+def find_stragglers(
+    traces: Mapping[int, ChainTrace], names: Sequence[str] = STARTS
+) -> dict[int, str]:
     """Chains that are hopelessly behind the best, by number, and what to say of them.
 
     A mode so far down has no mass; but a chain that cannot leave it would have as much of a say in
     masses and averages as the others.
     """
-    known = {n: describe_start(n, trace) for n, trace in traces.items() if len(trace.log_lik)}
+    known = {n: describe_start(n, t, names) for n, t in traces.items() if len(t.log_lik)}
     if not known:
         return {}
     best = max(known.values(), key=lambda chain: chain["log_posterior"])

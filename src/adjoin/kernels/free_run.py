@@ -1,4 +1,4 @@
-"""Free runs of any structure of a chain, stopped as soon as they are too far off.
+"""Runs of any structure of a chain, stopped as soon as they are too far off.
 
 Receives a structure as lists of atoms; fills the one `Program` of a `FreeRun` and runs it through
 the same blocks as ``kernels/simulate.py``.
@@ -12,7 +12,7 @@ from adjoin.kernels._jit import kernel
 from adjoin.kernels.layouts import FreeRun, Program, Regression
 from adjoin.kernels.products import dot
 from adjoin.kernels.simulate import BLOCK, fill_block, run_block
-from adjoin.kernels.state import FREE_RUN, Chain
+from adjoin.kernels.state import Chain
 
 # The first block is short and the next ones double, because most bad proposals show it at once.
 FIRST_BLOCK = 16
@@ -118,7 +118,7 @@ def free_run_error(n: int, run: FreeRun, limit: float) -> tuple[float, int]:
         while start < data.stop[record]:
             stop = min(start + width, data.stop[record])
             fill_block(program, data.known, start, stop, run.gain)
-            if run_block(program, data, FREE_RUN, start, stop, run.gain) >= 0:
+            if run_block(program, data, run.mode, start, stop, run.gain) >= 0:
                 return math.inf, n_steps + stop - start
             for k in range(start, stop):
                 residual[k - start] = data.measured[k] - data.predicted[k]

@@ -29,7 +29,7 @@ from adjoin.kernels.free_run import assemble
 from adjoin.kernels.layouts import FreeRun, Regression
 from adjoin.kernels.products import dot, pinned_place
 from adjoin.kernels.slopes import fill_slopes, mark_lags, run_slopes
-from adjoin.kernels.state import FREE_RUN, Chain
+from adjoin.kernels.state import Chain
 from adjoin.kernels.tables import Slopes
 
 TOGETHER = 32  # candidates in the recursion at a time: their block stays in the cache
@@ -84,16 +84,16 @@ class Batch(NamedTuple):
 
 @kernel()
 def fill_rows(
-    n: int, mode: int, run: FreeRun, data: Regression, slopes: Slopes, leftover: Leftover
+    n: int, is_run: bool, run: FreeRun, data: Regression, slopes: Slopes, leftover: Leftover
 ) -> None:
     """The residual, the slopes of the program's n terms in its order, and the A of its run.
 
-    One step ahead (`mode`) the residual is that of no model but the pinned terms.
+    Where nothing was run (`is_run`) the residual is that of no model but the pinned terms.
 
     Mutates: slopes, leftover. Allocates: nothing.
     """
     row, n_lags = leftover.row, mark_lags(n, run, slopes)
-    n_answers = n_lags if mode == FREE_RUN else 0
+    n_answers = n_lags if is_run else 0
     leftover.n_found[1] = n_answers
     for b in range(leftover.start.shape[0]):
         start, offset = leftover.start[b], leftover.offset[b]
@@ -110,7 +110,7 @@ def fill_rows(
             for k in range(width):
                 row[1 + j, offset + k] = slopes.column[j, k]
         for k in range(width):
-            if mode == FREE_RUN:
+            if is_run:
                 row[0, offset + k] = run.data.measured[start + k] - run.data.predicted[start + k]
             else:
                 row[0, offset + k] = data.target[start + k]
@@ -154,15 +154,20 @@ def make_orthonormal(
 
 @kernel(entry=True)
 def look_over(
-    mode: int, chain: Chain, run: FreeRun, data: Regression, slopes: Slopes, leftover: Leftover
+    is_run: bool,
+    chain: Chain,
+    run: FreeRun,
+    data: Regression,
+    slopes: Slopes,
+    leftover: Leftover,
 ) -> None:
-    """What the model in `chain` leaves, whose run lies in `run`.
+    """What the model in `chain` leaves, whose run lies in `run` if there was one.
 
     Mutates: run.program, slopes, leftover. Allocates: nothing.
     """
     n = chain.n_terms[0]
     assemble(chain, data, run)
-    fill_rows(n, mode, run, data, slopes, leftover)
+    fill_rows(n, is_run, run, data, slopes, leftover)
     make_orthonormal(n, chain, run, data, leftover)
 
 
@@ -170,7 +175,7 @@ def look_over(
 def multiply_atom(
     run: FreeRun, data: Regression, atom: int, start: int, width: int, column: Float1D
 ) -> None:
-    """Multiply a block by one atom, of the run's own output where it is one of the output.
+    """Multiply a block by one atom, of what the run feeds back where it is one of that.
 
     Mutates: column. Allocates: nothing.
     """

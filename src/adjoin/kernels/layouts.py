@@ -71,15 +71,18 @@ class Recursion(NamedTuple):
 
 
 class FreeRun(NamedTuple):
-    """Free runs of any structure: one `Program` that is filled anew for each, and its series.
+    """Runs of any structure: one `Program` that is filled anew for each, and its series.
 
-    ``back_row`` : (n_atoms,) the fed-back row that an atom of the output reads; -1 for the others.
+    ``mode`` : `FREE_RUN`, which feeds the output back, or `ONE_STEP`, which feeds back the residual
+    as past noise, with the measured output among what is known.
+    ``back_row`` : (n_atoms,) the fed-back row that an atom reads; -1 for atoms of what is known.
     ``program`` : with room for every structure. ``order`` : (capacity,) which term of the structure
     lies at each place of the program.
-    ``data`` : seeded with the measured output. ``gain`` : (capacity + 1, BLOCK).
-    ``max_lag`` : the largest lag of an atom of the output.
+    ``data`` : seeded with the measured output, or with no noise. ``gain`` : (capacity + 1, BLOCK).
+    ``max_lag`` : the largest lag of an atom that is fed back.
     """
 
+    mode: int
     back_row: Int1D
     program: Program
     order: Int1D

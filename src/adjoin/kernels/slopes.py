@@ -4,8 +4,10 @@ r"""How a free run answers to its coefficients: the linearised least-squares pro
     \frac{∂\hat y(k)}{∂θ_j} = φ_j(k) + \sum_l A_l(k) \frac{∂\hat y(k-l)}{∂θ_j}, \qquad
     A_l(k) = \frac{∂f(k)}{∂\hat y(k-l)}
 
-with φ_j the term's value on the simulated output. It goes block by block with the free run: the
-values and the A_l over a whole block, then the recursion, all coefficients at once.
+with φ_j the term's value on the simulated output. Where past noise :math:`e = y - \hat y` is fed
+back instead, its slopes have the other sign: :math:`A_l(k) = -∂f(k)/∂e(k-l)`. It goes block by
+block with the run: the values and the A_l over a whole block, then the recursion, all coefficients
+at once.
 """
 
 from __future__ import annotations
@@ -97,6 +99,7 @@ def fill_slopes(n: int, n_lags: int, run: FreeRun, start: int, width: int, slope
     Mutates: slopes. Allocates: nothing.
     """
     program, product, back = run.program, slopes.product, run.data.back
+    sign = 1.0 if run.mode == FREE_RUN else -1.0
     for i in range(n_lags):
         for k in range(width):
             slopes.feedback[i, k] = 0.0
@@ -112,7 +115,7 @@ def fill_slopes(n: int, n_lags: int, run: FreeRun, start: int, width: int, slope
         for a in range(n_back):
             row, lag = find_lag(run, place, a)
             for k in range(width):
-                product[k] = program.theta[place] * slopes.known[k]
+                product[k] = sign * program.theta[place] * slopes.known[k]
             multiply_back(run, place, n_back, a, start, width, product)
             if row > 0:
                 code, scale = program.back_function[row], program.back_scale[row]
@@ -212,7 +215,7 @@ def linearise(n: int, run: FreeRun, linear: Linearised) -> bool:
         while start < data.stop[record]:
             stop = min(start + BLOCK, data.stop[record])
             fill_block(program, data.known, start, stop, run.gain)
-            if run_block(program, data, FREE_RUN, start, stop, run.gain) >= 0:
+            if run_block(program, data, run.mode, start, stop, run.gain) >= 0:
                 return False
             fill_slopes(n, n_lags, run, start, stop - start, slopes)
             run_slopes(n, n_lags, max_lag, stop - start, slopes)

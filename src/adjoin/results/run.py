@@ -75,7 +75,7 @@ class Run:
     @property
     def engine(self) -> type[Engine]:
         """What drew the chains."""
-        return find_engine(self.objective.name)
+        return find_engine(self.objective.name, self.problem.has_noise)
 
     @property
     def max_lag(self) -> int:
@@ -96,4 +96,5 @@ class Run:
     def white_box(self) -> Model | None:
         """The fixed terms alone, by least squares, to compare with; None where there are none."""
         fixed = self.problem.alphabet.fixed
-        return self.problem.white_box(fixed) if len(fixed) else None
+        is_known = len(fixed) > 0 and not fixed.has_noise
+        return self.problem.white_box(fixed) if is_known else None

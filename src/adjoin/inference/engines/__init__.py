@@ -10,22 +10,31 @@ from importlib import import_module
 
 from adjoin.errors import AdjoinError
 from adjoin.inference.engine import Engine
-from adjoin.inference.objective import objective_name
+from adjoin.inference.objective import PREDICTION, objective_name
 
 ENGINES = {
     "prediction": "adjoin.inference.engines.prediction:PredictionEngine",
     "simulation": "adjoin.inference.engines.simulation:SimulationEngine",
     "abc": "adjoin.inference.engines.abc:AbcEngine",
 }
-"""Where the engine of each objective is."""
+"""Where the engine of each objective is; with past noise, predictions have another."""
 
 
-def find_engine(objective: object) -> type[Engine]:
-    """The engine of an objective, by any of its names."""
+_PAST_NOISE = "adjoin.inference.engines.innovations:InnovationsEngine"
+
+
+def find_engine(objective: object, has_noise: bool = False) -> type[Engine]:
+    """The engine of an objective, by any of its names; `has_noise`: models may have past noise."""
     name = objective_name(objective)
     if name not in ENGINES:
         choice = " or ".join(f"'{each}'" for each in ENGINES)
         raise AdjoinError(f"objective={objective!r} is unknown; use {choice}")
-    module, _, engine = ENGINES[name].partition(":")
+    if has_noise and name != PREDICTION.name:
+        raise AdjoinError(
+            f"past noise is what one-step predictions leave, and objective='{name}' makes none; use"
+            f" objective='{PREDICTION.name}', a grammar without noise, or objective='simulation'"
+            " with noise='ar'"
+        )
+    module, _, engine = (_PAST_NOISE if has_noise else ENGINES[name]).partition(":")
     found: type[Engine] = getattr(import_module(module), engine)
     return found

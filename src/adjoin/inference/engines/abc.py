@@ -58,6 +58,7 @@ class AbcEngine(AbcSetup):
         "ladder": "ladder",
     }
     default_search: ClassVar[Search] = Search()
+    has_stages: ClassVar[bool] = False
     kernel = staticmethod(run_abc)
     power = 1.0
 

@@ -74,6 +74,8 @@ class AbcSetup:
         self._check()
 
     def _check(self) -> None:
+        if self.problem.has_noise:
+            raise AdjoinError("a free run has no past noise; use a grammar without it")
         if self.rule not in (DEFAULT, PAPER):
             raise AdjoinError(f"rule must be '{DEFAULT}' or '{PAPER}', not {self.rule!r}")
         if self.distance is not None and not callable(self.distance):

@@ -23,7 +23,7 @@ from adjoin.kernels.ladders import (
 )
 from adjoin.kernels.layouts import FreeRun, Program, Recursion
 from adjoin.kernels.simulate import BLOCK
-from adjoin.kernels.state import N_MOVES, N_SAVED
+from adjoin.kernels.state import FREE_RUN, N_MOVES, N_SAVED, ONE_STEP
 from adjoin.kernels.tables import Colour, Entries, FitTable, FitWork, Linearised, Slopes
 
 _TABLE_TERMS = 2048  # inner products of so many terms, for the one-step starts of fits
@@ -85,11 +85,17 @@ def make_ladder(
 
 
 def make_free_run(problem: Problem) -> FreeRun:
-    """Free runs on the data of a problem, seeded with the measured output."""
+    """Runs on the data of a problem, seeded with the measured output.
+
+    Where its alphabet has past noise, one-step predictions that feed their residual back, seeded
+    with none.
+    """
     encoding, regression, capacity = problem.encoding, problem.regression, problem.capacity
-    names, degree = encoding.names, max(3, encoding.max_degree)
-    outputs = [atom for atom in encoding.atoms if atom.signal == names.output]
-    rows = ["", *sorted({atom.function for atom in outputs} - {""})]
+    names, degree, has_noise = encoding.names, max(3, encoding.max_degree), problem.has_noise
+    signal = names.noise if has_noise else names.output
+    fed_back = [atom for atom in encoding.atoms if atom.signal == signal]
+    series = problem.rows.past_noise if has_noise else regression.output
+    rows = ["", *sorted({atom.function for atom in fed_back} - {""})]
     # A function that does not scale gets the output in its own unit.
     unit = float(problem.rows.scaling.scale[-1])
     functions = [find_function(word) for word in rows]
@@ -97,10 +103,11 @@ def make_free_run(problem: Problem) -> FreeRun:
     n_samples = len(regression.output)
     back = np.empty((len(rows), n_samples))
     for i, function in enumerate(functions):
-        fill_function(function.code, regression.output * scale[i] - shift[i], back[i])
+        fill_function(function.code, series * scale[i] - shift[i], back[i])
     return FreeRun(
+        mode=ONE_STEP if has_noise else FREE_RUN,
         back_row=np.array(
-            [rows.index(a.function) if a in outputs else -1 for a in encoding.atoms],
+            [rows.index(a.function) if a in fed_back else -1 for a in encoding.atoms],
             dtype=np.int64,
         ),
         program=Program(
@@ -128,7 +135,7 @@ def make_free_run(problem: Problem) -> FreeRun:
             upper=problem.bounds[1],
         ),
         gain=np.zeros((capacity + 1, BLOCK)),
-        max_lag=max((atom.lag for atom in outputs), default=0),
+        max_lag=max((atom.lag for atom in fed_back), default=0),
     )
 
 

@@ -7,13 +7,11 @@ table, and gives traces.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from adjoin.arrays import Float1D
-from adjoin.errors import AdjoinError
 from adjoin.grammar.terms import Structure
 from adjoin.inference.engine import Modes, Visits
 from adjoin.inference.engines.prediction_chain import PredictionChain
@@ -21,24 +19,12 @@ from adjoin.inference.engines.prediction_setup import PredictionSetup
 from adjoin.inference.objective import PREDICTION, Objective
 from adjoin.inference.problem import Problem
 from adjoin.inference.rows import conditional_mode
-from adjoin.inference.search import Search
+from adjoin.inference.search import Search, SearchSettings
 from adjoin.inference.search_findings import describe_search, on_search
 from adjoin.inference.settings import NoSettings, OwnSettings, RunSettings
 from adjoin.inference.traces import ChainTrace
 from adjoin.kernels.prediction import run_prediction
 from adjoin.levels import Finding
-
-
-@dataclass(frozen=True)
-class PredictionSettings:
-    """What this engine alone has; arguments of `Identifier` by the same name."""
-
-    search: Search
-
-    @property
-    def plain(self) -> dict[str, Any]:
-        """By name, as values that JSON has."""
-        return {"search": self.search.plain}
 
 
 class PredictionEngine(PredictionSetup):
@@ -47,13 +33,14 @@ class PredictionEngine(PredictionSetup):
     name: ClassVar[str] = PREDICTION.name
     options: ClassVar[Mapping[str, str]] = {"likelihood_power": "power", "search": "search"}
     default_search: ClassVar[Search] = Search()
+    has_stages: ClassVar[bool] = True
     kernel: ClassVar[Callable[..., Any]] = staticmethod(run_prediction)
     objective = PREDICTION
 
     @property
     def own_settings(self) -> OwnSettings:
         """How it searches; nothing where there are the nine moves only."""
-        return NoSettings() if self.search.is_plain else PredictionSettings(self.search)
+        return NoSettings() if self.search.is_plain else SearchSettings(self.search)
 
     def warm_up(self) -> None:
         """Compile what a chain runs."""
@@ -75,9 +62,7 @@ class PredictionEngine(PredictionSetup):
     @staticmethod
     def read_own_settings(values: Mapping[str, Any]) -> OwnSettings:
         """How it searches; nothing where nothing is said of it: the nine moves alone."""
-        if strangers := set(values) - {"search"}:
-            raise AdjoinError(f"settings: '{min(strangers)}' is not known")
-        return PredictionSettings(Search.read(values["search"])) if values else NoSettings()
+        return SearchSettings.read(values) if values else NoSettings()
 
     @staticmethod
     def modes(problem: Problem, settings: RunSettings) -> Modes:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from adjoin.errors import AdjoinError
 from adjoin.grammar.encoding import Encoding
 from adjoin.inference.flips import Keys, make_flips
 from adjoin.inference.moves import Moves
@@ -75,6 +76,12 @@ class PredictionSetup:
     shared: dict[str, Any] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
+        if self.problem.has_noise:
+            raise AdjoinError(
+                "terms with past noise are no columns, so nothing is conjugate here; they are for"
+                " adjoin.inference.engines.innovations, which Identifier(objective='prediction')"
+                " finds by itself"
+            )
         prior, encoding = self.prior, self.encoding
         target = Target(
             noise_shape=float(prior.noise_shape),

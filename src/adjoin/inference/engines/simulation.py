@@ -30,7 +30,13 @@ from adjoin.inference.problem import Problem
 from adjoin.inference.search import Search
 from adjoin.inference.search_findings import describe_search, on_search
 from adjoin.inference.settings import OwnSettings, RunSettings
-from adjoin.inference.start_findings import describe_start, find_stragglers, on_starts, start_name
+from adjoin.inference.start_findings import (
+    STARTS,
+    describe_start,
+    find_stragglers,
+    on_starts,
+    start_name,
+)
 from adjoin.inference.traces import ChainTrace
 from adjoin.kernels.output_error import refine_state, run_output_error
 from adjoin.levels import Finding
@@ -59,6 +65,7 @@ class SimulationEngine(SimulationSetup):
         "noise": "noise",
     }
     default_search: ClassVar[Search] = SEARCH
+    has_stages: ClassVar[bool] = False
     kernel: ClassVar[Callable[..., Any]] = staticmethod(run_output_error)
 
     @property
@@ -78,7 +85,7 @@ class SimulationEngine(SimulationSetup):
     def start(self, seed: np.random.SeedSequence | int) -> SimulationChain:
         """A chain that has drawn nothing yet; it begins as `start_of` says."""
         rng = np.random.Generator(np.random.PCG64(seed))
-        return SimulationChain.begin(self, rng, self.starts[start_of(seed)])
+        return SimulationChain.begin(self, rng, self.starts[start_of(seed, self.start_names)])
 
     def resume(self, packed: Mapping[str, np.ndarray]) -> SimulationChain:
         """A chain from what `SimulationChain.pack` gave; it continues bit for bit."""
@@ -143,15 +150,7 @@ class SimulationEngine(SimulationSetup):
     @staticmethod
     def diagnostics(traces: Mapping[int, ChainTrace]) -> dict[str, Any]:
         """What the rungs of every chain did, where it began, and how good it ended."""
-        searches = {number: trace.search for number, trace in traces.items()}
-        return {
-            "search": [
-                {"chain": number} | describe_search(search)
-                for number, search in searches.items()
-                if search is not None
-            ],
-            "starts": [{"chain": n} | describe_start(n, trace) for n, trace in traces.items()],
-        }
+        return describe_chains(traces, STARTS)
 
     @staticmethod
     def findings(diagnostics: Mapping[str, Any]) -> Sequence[Finding]:
@@ -162,10 +161,26 @@ class SimulationEngine(SimulationSetup):
         ]
 
 
-def start_of(seed: np.random.SeedSequence | int) -> str:
+def describe_chains(traces: Mapping[int, ChainTrace], start_names: Sequence[str]) -> dict[str, Any]:
+    """What the rungs of every chain did, where it began, and how good it ended."""
+    searches = {number: trace.search for number, trace in traces.items()}
+    return {
+        "search": [
+            {"chain": number} | describe_search(search)
+            for number, search in searches.items()
+            if search is not None
+        ],
+        "starts": [
+            {"chain": number} | describe_start(number, trace, start_names)
+            for number, trace in traces.items()
+        ],
+    }
+
+
+def start_of(seed: np.random.SeedSequence | int, start_names: Sequence[str]) -> str:
     """Where the chain of a seed begins: chains take turns, by their number."""
     key = seed.spawn_key if isinstance(seed, np.random.SeedSequence) else ()
-    return start_name(key[-1] if key else 0)
+    return start_name(key[-1] if key else 0, start_names)
 
 
 def objective_of(noise: str) -> Objective:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
 from adjoin.inference.problem import Problem
 from adjoin.inference.search import Search
-from adjoin.inference.start_findings import EMPTY, FREE_RUNS, ONE_STEP, STARTS
+from adjoin.inference.start_findings import FREE_RUNS, ONE_STEP, STARTS
 from adjoin.kernels.laplace import Proposals
 from adjoin.kernels.layouts import Regression
 from adjoin.kernels.state import Rules, Target
@@ -97,6 +97,7 @@ class SimulationSetup:
     search: Search = SEARCH
     burn_in: float = 0.5
     noise: str = WHITE
+    start_names: ClassVar[tuple[str, ...]] = STARTS
     rules: Rules = field(init=False)
     how: Proposals = field(init=False)
 
@@ -158,18 +159,18 @@ class SimulationSetup:
 
     @cached_property
     def starts(self) -> dict[str, Start]:
-        r"""Where chains begin, by the names of `STARTS`; worked out once for all of them.
+        r"""Where chains begin, by their names; worked out once for all of them.
 
         Of each path of forward selection, the structure with the smallest
         :math:`w n \log S + p \log(w n)` whose S is finite; where there is none, nothing.
         """
-        nothing = Start((), np.empty(0))
-        if self.power == 0.0:
-            return dict.fromkeys(STARTS, nothing)
+        found = self._find_starts() if self.power > 0.0 else {}
+        return {name: found.get(name) or Start((), np.empty(0)) for name in self.start_names}
+
+    def _find_starts(self) -> dict[str, Start | None]:
         return {
-            FREE_RUNS: self._selected(FORWARD_SIMULATION) or nothing,
-            ONE_STEP: self._selected(FORWARD_PREDICTION) or nothing,
-            EMPTY: nothing,
+            FREE_RUNS: self._selected(FORWARD_SIMULATION),
+            ONE_STEP: self._selected(FORWARD_PREDICTION),
         }
 
     def _selected(self, objective: str) -> Start | None:
