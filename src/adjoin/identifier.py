@@ -131,6 +131,10 @@ class Identifier(Estimator):
         With ``objective="simulation"``: what is left between the free run and the measured output.
         ``"white"`` is sensor noise; ``"ar"`` and ``"ar2"`` are autoregressive of order 1 and 2,
         with coefficients that are sampled, for what else disturbs a rig.
+    horizon : int, optional
+        With ``objective="simulation"``: free runs begin anew from the measured output after so many
+        samples, such as 10, 50 or 250: between predictions one step ahead, and None, runs through
+        whole records. For systems whose long runs drift or are chaotic.
     runaway : float
         A free run is lost from the first sample that is more than so many half-widths away from the
         middle of the range of the fitted output. Lost runs are never accepted by a free-run
@@ -202,6 +206,7 @@ class Identifier(Estimator):
         max_samples: int | None = None,
         time_limit: float | None = None,
         noise: str = "white",
+        horizon: int | None = None,
     ) -> None:
         self.objective = objective
         self.grammar = grammar
@@ -234,6 +239,7 @@ class Identifier(Estimator):
         self.max_samples = max_samples
         self.time_limit = time_limit
         self.noise = noise
+        self.horizon = horizon
 
     def fit(self, u: Any, y: Any = None, held_out: Dataset | None = None) -> Self:
         """Learn the posterior of equations from input and output.

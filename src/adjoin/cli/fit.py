@@ -102,6 +102,13 @@ def fit(
         str,
         typer.Option(help="Of simulation: white, or ar, ar2 (autoregressive) noise on the output."),
     ] = "white",
+    horizon: Annotated[
+        int | None,
+        typer.Option(
+            help="Of simulation: runs begin anew from the measured output after so many samples."
+            r"  \[default: never]"
+        ),
+    ] = None,
     rule: Annotated[
         str, typer.Option(help="Of abc, where its tolerance ends up: default or paper.")
     ] = "default",
@@ -252,6 +259,7 @@ def fit(
         ladder=ladder or None,
         search={"rungs": rungs} if is_simulation and rungs is not None else None,
         noise=noise,
+        horizon=horizon,
         runaway=runaway,
     )
     with warnings_as_notes():

@@ -7,7 +7,8 @@ tables to whatever fits or runs models. Samples and records count from 0.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -241,6 +242,23 @@ class Dataset:
                 )
             records.append(Record(record.inputs[start:stop], record.output[start:stop]))
         return Dataset(tuple(records), self.names, self.sampling_time, self.label)
+
+    def windows(self, length: int, n_seed: int) -> Dataset:
+        """Every record as many: stretches of `length` samples, each after `n_seed` that seed it.
+
+        So each sample beyond the first `n_seed` of a record is in one stretch, and seeds are the
+        samples before it, measured ones. The last of a record is up to half as long again, or down
+        to half as long.
+        """
+        records = []
+        for record in self.records:
+            cuts = list(range(n_seed, len(record), length)) or [n_seed]
+            if len(cuts) > 1 and 2 * (len(record) - cuts[-1]) < length:
+                cuts.pop()
+            for begin, end in pairwise([*cuts, len(record)]):
+                part = slice(begin - n_seed, end)
+                records.append(Record(record.inputs[part], record.output[part]))
+        return replace(self, records=tuple(records))
 
     def require_window(self, max_lag: int) -> None:
         """Refuse records shorter than a lag window and two samples to fit."""

@@ -104,6 +104,23 @@ def forward_path(
     return list(Selection(problem, prior, max_terms, objective, seed).steps())
 
 
+def refit_structure(
+    problem: Problem, prior: Prior, keys: tuple[int, ...], theta: Float1D
+) -> tuple[float, Float1D]:
+    """The squared error of one structure at its free-run optimum, and the coefficients there.
+
+    From `theta`, and from the one-step solution; infinite where no run stays, with `theta` itself.
+    """
+    degree = problem.encoding.max_degree
+    run, found = make_free_run(problem), make_chain(problem.capacity, degree)
+    fitting = make_fit_work(run, problem.capacity, degree, table_bytes=0)
+    write_terms(fitting.scratch, problem.encoding, [problem.encoding.term(key) for key in keys])
+    fitting.scratch.theta[: len(keys)] = theta
+    with np.errstate(all="ignore"):
+        error = refit(problem.regression, fitting, found, float(prior.coefficient_sd) ** 2)
+    return float(error), found.theta[: len(keys)].copy() if error < math.inf else theta
+
+
 def _blocks(problem: Problem) -> tuple[Int1D, Int1D, Int1D]:
     """Where blocks start and stop, and whether a record begins with one."""
     start, stop, is_fresh = [], [], []

@@ -199,6 +199,17 @@ class Problem:
         """The same without rows: the prior alone."""
         return self._lay_out(is_off=True)
 
+    def restarted(self, horizon: int | None) -> Problem:
+        """The same rows, with free runs that begin anew from the measured output now and then.
+
+        After `horizon` samples, as if each stretch were a record of its own (`Dataset.windows`);
+        None: never.
+        """
+        if horizon is None:
+            return self
+        data = self.data.windows(horizon, self.alphabet.max_lag)
+        return replace(self, data=data, scaling=self.rows.scaling)
+
     def white_box(self, structure: Structure) -> Model:
         """A structure alone, by least squares; its free run is lost where all others are."""
         return replace(self.rows.white_box(structure), limits=self.limits)

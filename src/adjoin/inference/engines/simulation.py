@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjoin.arrays import Float1D
+from adjoin.checks import is_count
 from adjoin.errors import AdjoinError
 from adjoin.grammar.terms import Structure
 from adjoin.inference.engine import Modes, Visits
@@ -48,11 +49,12 @@ class SimulationSettings:
 
     noise: str
     search: Search
+    horizon: int | None = None
 
     @property
     def plain(self) -> dict[str, Any]:
         """By name, as values that JSON has."""
-        return {"noise": self.noise, "search": self.search.plain}
+        return {"noise": self.noise, "horizon": self.horizon, "search": self.search.plain}
 
 
 class SimulationEngine(SimulationSetup):
@@ -63,6 +65,7 @@ class SimulationEngine(SimulationSetup):
         "likelihood_power": "power",
         "search": "search",
         "noise": "noise",
+        "horizon": "horizon",
     }
     default_search: ClassVar[Search] = SEARCH
     has_stages: ClassVar[bool] = False
@@ -76,7 +79,7 @@ class SimulationEngine(SimulationSetup):
     @property
     def own_settings(self) -> OwnSettings:
         """The noise, and how it searches."""
-        return SimulationSettings(self.noise, self.search)
+        return SimulationSettings(self.noise, self.search, self.horizon)
 
     def warm_up(self) -> None:
         """Compile what a chain runs."""
@@ -99,12 +102,15 @@ class SimulationEngine(SimulationSetup):
     @staticmethod
     def read_own_settings(values: Mapping[str, Any]) -> OwnSettings:
         """The noise, and how it searches; what is missing has its default."""
-        if strangers := set(values) - {"noise", "search"}:
+        if strangers := set(values) - {"noise", "search", "horizon"}:
             raise AdjoinError(f"settings: '{min(strangers)}' is not known")
         noise = values.get("noise", WHITE)
         if noise not in ORDERS:
             raise AdjoinError(f"settings: noise cannot be {noise!r}")
-        return SimulationSettings(noise, Search.read(values.get("search"), SEARCH))
+        horizon = values.get("horizon")
+        if horizon is not None and not is_count(horizon):
+            raise AdjoinError(f"settings: horizon cannot be {horizon!r}")
+        return SimulationSettings(noise, Search.read(values.get("search"), SEARCH), horizon)
 
     @staticmethod
     def modes(problem: Problem, settings: RunSettings) -> Modes:
@@ -114,9 +120,13 @@ class SimulationEngine(SimulationSetup):
         """
         noise = str(settings.plain.get("noise", WHITE))
         setup = SimulationSetup(
-            problem, settings.prior, power=settings.likelihood_power, noise=noise
+            problem,
+            settings.prior,
+            power=settings.likelihood_power,
+            noise=noise,
+            horizon=settings.plain.get("horizon"),
         )
-        capacity, degree, run = setup.capacity, setup.encoding.max_degree, make_free_run(problem)
+        capacity, degree, run = setup.capacity, setup.encoding.max_degree, make_free_run(setup.runs)
         fitting = make_fit_work(run, capacity, degree, table_bytes=2**20, order=setup.order)
         known = problem.alphabet.fixed.terms
 

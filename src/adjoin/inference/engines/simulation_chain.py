@@ -39,7 +39,7 @@ class SimulationChain:
         self.engine, self.rng = setup, rng
         capacity, degree = setup.capacity, setup.encoding.max_degree
         self.ladder = make_ladder(setup)
-        run = make_free_run(setup.problem)
+        run = make_free_run(setup.runs)
         self.fitting = make_fit_work(run, capacity, degree, setup.table_bytes, setup.order)
         self.buffer: Trace = make_buffer(capacity)
         self.log = TraceLog(setup.encoding)

@@ -13,11 +13,12 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from adjoin.arrays import Float1D
+from adjoin.checks import is_count
 from adjoin.errors import AdjoinError
 from adjoin.grammar.encoding import Encoding
 from adjoin.inference.forward import PREDICTION as FORWARD_PREDICTION
 from adjoin.inference.forward import SIMULATION as FORWARD_SIMULATION
-from adjoin.inference.forward import forward_path
+from adjoin.inference.forward import forward_path, refit_structure
 from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
 from adjoin.inference.problem import Problem
@@ -37,6 +38,11 @@ get stuck without any; see DECISIONS."""
 
 MOST_TERMS = 20
 """Of a structure that a chain begins with."""
+
+HORIZONS = (10, 50, 250)
+"""Samples after which runs begin anew, for coefficients whose free run is lost."""
+LEAST_HORIZON = 5
+"""Shorter runs are what predictions are for."""
 
 _FREEDOM = 10.0  # of the t: tails for what Laplace misses, at the cost of a few refusals
 _WIDE = 0.05  # of the draws around a mode: from the prior, where a mode is a poor likeness
@@ -78,6 +84,8 @@ class SimulationSetup:
     noise : {"white", "ar", "ar2"}
         Whether v is white (there is no ρ), or autoregressive of order 1 or 2, with ρ flat where it
         is stationary. The first samples of a record, as many as the order, are given.
+    horizon : int, optional
+        Free runs begin anew from the measured output after so many samples; None: never.
 
     Attributes
     ----------
@@ -97,6 +105,7 @@ class SimulationSetup:
     search: Search = SEARCH
     burn_in: float = 0.5
     noise: str = WHITE
+    horizon: int | None = None
     start_names: ClassVar[tuple[str, ...]] = STARTS
     rules: Rules = field(init=False)
     how: Proposals = field(init=False)
@@ -105,6 +114,13 @@ class SimulationSetup:
         if self.noise not in ORDERS:
             choice = ", ".join(f"'{name}'" for name in ORDERS)
             raise AdjoinError(f"noise must be one of {choice}, not {self.noise!r}")
+        if self.horizon is not None and not (
+            is_count(self.horizon) and self.horizon >= LEAST_HORIZON
+        ):
+            raise AdjoinError(
+                f"horizon must be a whole number of samples from {LEAST_HORIZON} on, or None for"
+                f" runs through whole records, not {self.horizon!r}"
+            )
         if self.search.candidates or self.search.flips:
             raise AdjoinError(
                 "search: candidates and flips are for objective='prediction'; with"
@@ -134,11 +150,16 @@ class SimulationSetup:
         return ORDERS[self.noise] if self.power > 0.0 else 0
 
     @cached_property
+    def runs(self) -> Problem:
+        """What is run: the records, or stretches of them where runs begin anew."""
+        return self.problem.restarted(self.horizon)
+
+    @cached_property
     def regression(self) -> Regression:
         """The data, or none where the likelihood is off; what is given is not counted."""
         if self.power == 0.0:
             return self.problem.without_data
-        found, n_given = self.problem.regression, self.order * self.problem.data.n_records
+        found, n_given = self.runs.regression, self.order * self.runs.data.n_records
         return found._replace(n_rows=found.n_rows - n_given)
 
     @property
@@ -170,12 +191,31 @@ class SimulationSetup:
     def _find_starts(self) -> dict[str, Start | None]:
         return {
             FREE_RUNS: self._selected(FORWARD_SIMULATION),
-            ONE_STEP: self._selected(FORWARD_PREDICTION),
+            ONE_STEP: self._led(self._selected(FORWARD_PREDICTION)),
         }
+
+    def _led(self, start: Start | None) -> Start | None:
+        """The same terms at their free-run optimum, the better of two.
+
+        One is reached at once. The other by way of runs that begin anew, often at first, as these
+        stay where long ones are lost: from coefficients whose own run is lost, a fit to whole
+        records begins anywhere.
+        """
+        if start is None:
+            return None
+        longest, reached = max(map(len, self.runs.data.records)), []
+        for way in ((), [horizon for horizon in HORIZONS if horizon < longest]):
+            theta, error = start.theta, math.inf
+            for horizon in (*way, None):
+                problem = self.runs.restarted(horizon)
+                error, theta = refit_structure(problem, self.prior, start.keys, theta)
+            reached.append((error, theta))
+        error, theta = min(reached, key=lambda one: one[0])
+        return start._replace(theta=theta) if error < math.inf else start
 
     def _selected(self, objective: str) -> Start | None:
         n_rows = self.power * self.regression.n_rows
-        path = forward_path(self.problem, self.prior, MOST_TERMS, objective)
+        path = forward_path(self.runs, self.prior, MOST_TERMS, objective)
         known = [step for step in path if 0.0 < step.error < math.inf]
         if not known:
             return None
