@@ -132,7 +132,19 @@ def _blocks(problem: Problem) -> tuple[Int1D, Int1D, Int1D]:
     return np.array(start), np.array(stop), np.array(is_fresh)
 
 
-def _leftover(problem: Problem, most_rows: float, max_lag: int, n_terms: int) -> Leftover:
+def make_batch(max_lag: int, n_terms: int, order: int = 0) -> Batch:
+    """Room for candidates beside a model of so many terms, with noise of so high an order."""
+    return Batch(
+        column=np.zeros((TOGETHER, BLOCK + 8)),
+        slope=np.zeros((max_lag + BLOCK, TOGETHER)),
+        shared=np.zeros(BLOCK),
+        inner=np.zeros((TOGETHER, 1 + n_terms)),
+        square=np.zeros(TOGETHER),
+        tail=np.zeros((2 * order, TOGETHER)),
+    )
+
+
+def make_leftover(problem: Problem, most_rows: float, max_lag: int, n_terms: int) -> Leftover:
     """Room for what a model of so many terms leaves on all rows, or on windows spread over all."""
     start, stop, is_fresh = _blocks(problem)
     n_rows = int((stop - start).sum())
@@ -186,18 +198,12 @@ class Selection:
         self.found = make_chain(problem.capacity, encoding.max_degree)
         self.columns: dict[int, Float1D] = {}
         work = self.max_terms + _OVERHEAD  # of a row and a term
-        self.whole = _leftover(problem, math.inf, run.max_lag, self.max_terms)
+        self.whole = make_leftover(problem, math.inf, run.max_lag, self.max_terms)
         most_rows = max(MOST_WORK / (work * max(n_terms, 1)), _FEWEST_ROWS)
-        self.windows = _leftover(problem, most_rows, run.max_lag, self.max_terms)
+        self.windows = make_leftover(problem, most_rows, run.max_lag, self.max_terms)
         self.n_windows = max(int(MOST_WORK / (work * self.windows.row.shape[1])), TOGETHER)
         self.n_whole = max(int(MOST_WORK / (work * self.whole.row.shape[1])), TOGETHER)
-        self.batch = Batch(
-            column=np.zeros((TOGETHER, BLOCK + 8)),
-            slope=np.zeros((run.max_lag + BLOCK, TOGETHER)),
-            shared=np.zeros(BLOCK),
-            inner=np.zeros((TOGETHER, 1 + self.max_terms)),
-            square=np.zeros(TOGETHER),
-        )
+        self.batch = make_batch(run.max_lag, self.max_terms)
 
     def _start_terms(self) -> list[Term]:
         """The fixed terms, and the output a sample ago where the alphabet has it."""
@@ -327,11 +333,11 @@ class Selection:
     def _look(self, is_run: bool, leftover: Leftover, places: Int1D) -> Float1D:
         """The gains of some terms on some rows."""
         fitting, data = self.fitting, self.regression
-        candidates = Candidates(
-            self.terms.atom[places], self.terms.degree[places], np.zeros(len(places))
-        )
+        n = len(places)
+        atom, degree = self.terms.atom[places], self.terms.degree[places]
+        candidates = Candidates(atom, degree, np.zeros(n), np.zeros(n))
+        run, linear = fitting.run, fitting.linear
         with np.errstate(all="ignore"):
-            look_over(is_run, fitting.scratch, fitting.run, data, fitting.linear.slopes, leftover)
-            lag = fitting.linear.slopes.lag
-            find_gains(candidates, fitting.run, data, lag, leftover, self.batch)
+            look_over(is_run, fitting.scratch, run, data, linear, leftover)
+            find_gains(candidates, run, data, linear, leftover, self.batch)
         return candidates.gain

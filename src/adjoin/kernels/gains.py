@@ -11,7 +11,8 @@ with φ_j its value on the simulated output. With J the slopes of the model's ow
 
 .. math:: g_j = \frac{(e^Ts_j)²}{‖s_j‖² - ‖Q^Ts_j‖²}
 
-where all coefficients move, to first order. One step ahead A = 0, φ is on the measured output, and
+where all coefficients move, to first order; where the noise has a colour, r and all slopes are
+filtered by its ρ. One step ahead A = 0, φ is on the measured output, and
 the gain is exact: orthogonal least squares. Receives a `FreeRun` that has just run; hands gains on
 to ``inference/forward.py``. The A_l are made once for all candidates, which run through the
 recursion some at a time, its inner loop being over them.
@@ -28,9 +29,10 @@ from adjoin.kernels.evidence import CLEAR_ROOT
 from adjoin.kernels.free_run import assemble
 from adjoin.kernels.layouts import FreeRun, Regression
 from adjoin.kernels.products import dot, pinned_place
-from adjoin.kernels.slopes import fill_slopes, mark_lags, run_slopes
+from adjoin.kernels.simulate import BLOCK
+from adjoin.kernels.slopes import fill_slopes, filter_block, mark_lags, run_slopes
 from adjoin.kernels.state import Chain
-from adjoin.kernels.tables import Slopes
+from adjoin.kernels.tables import Linearised
 
 TOGETHER = 32  # candidates in the recursion at a time: their block stays in the cache
 # Of a slope's square, what must be left beside the model's own: less is mostly rounding.
@@ -40,12 +42,14 @@ CLEAR = CLEAR_ROOT * CLEAR_ROOT
 class Candidates(NamedTuple):
     """Terms to choose from: ``atom`` : (n, max_degree); ``degree`` : (n,); ``gain`` : (n,) g.
 
-    Those that differ in their last atom alone follow each other.
+    ``across`` : (n,) the denominator of g, what a slope has of its own; both are 0 where that is
+    nothing. Terms that differ in their last atom alone follow each other.
     """
 
     atom: Int2D
     degree: Int1D
     gain: Float1D
+    across: Float1D
 
 
 class Leftover(NamedTuple):
@@ -73,6 +77,7 @@ class Batch(NamedTuple):
     ``column`` : (TOGETHER, BLOCK) φ, then s. ``slope`` : (max_lag + BLOCK, TOGETHER) s of the
     block, after the lags before it. ``shared`` : (BLOCK,) what terms have in common.
     ``inner`` : (TOGETHER, 1 + capacity) eᵀs and Qᵀs. ``square`` : (TOGETHER,) ‖s‖².
+    ``tail`` : (2 * order, TOGETHER) what a filter of that order looks back at.
     """
 
     column: Float2D
@@ -80,18 +85,20 @@ class Batch(NamedTuple):
     shared: Float1D
     inner: Float2D
     square: Float1D
+    tail: Float2D
 
 
 @kernel()
 def fill_rows(
-    n: int, is_run: bool, run: FreeRun, data: Regression, slopes: Slopes, leftover: Leftover
+    n: int, is_run: bool, run: FreeRun, data: Regression, linear: Linearised, leftover: Leftover
 ) -> None:
     """The residual, the slopes of the program's n terms in its order, and the A of its run.
 
     Where nothing was run (`is_run`) the residual is that of no model but the pinned terms.
 
-    Mutates: slopes, leftover. Allocates: nothing.
+    Mutates: linear, leftover. Allocates: nothing.
     """
+    slopes = linear.slopes
     row, n_lags = leftover.row, mark_lags(n, run, slopes)
     n_answers = n_lags if is_run else 0
     leftover.n_found[1] = n_answers
@@ -114,6 +121,10 @@ def fill_rows(
                 row[0, offset + k] = run.data.measured[start + k] - run.data.predicted[start + k]
             else:
                 row[0, offset + k] = data.target[start + k]
+        n_before = 0 if leftover.is_fresh[b] else BLOCK
+        for j in range(1 + n if linear.rho.shape[0] > 0 else 0):
+            series = row[j, offset : offset + width]
+            filter_block(series, width, n_before, linear.rho, linear.tail, j)
 
 
 @kernel()
@@ -152,23 +163,39 @@ def make_orthonormal(
             row[0, k] -= share * known[k]
 
 
+@kernel()
+def leave_over(
+    is_run: bool,
+    chain: Chain,
+    run: FreeRun,
+    data: Regression,
+    linear: Linearised,
+    leftover: Leftover,
+) -> None:
+    """As `look_over`.
+
+    Mutates: run.program, linear, leftover. Allocates: nothing.
+    """
+    n = chain.n_terms[0]
+    assemble(chain, data, run)
+    fill_rows(n, is_run, run, data, linear, leftover)
+    make_orthonormal(n, chain, run, data, leftover)
+
+
 @kernel(entry=True)
 def look_over(
     is_run: bool,
     chain: Chain,
     run: FreeRun,
     data: Regression,
-    slopes: Slopes,
+    linear: Linearised,
     leftover: Leftover,
 ) -> None:
     """What the model in `chain` leaves, whose run lies in `run` if there was one.
 
-    Mutates: run.program, slopes, leftover. Allocates: nothing.
+    Mutates: run.program, linear, leftover. Allocates: nothing.
     """
-    n = chain.n_terms[0]
-    assemble(chain, data, run)
-    fill_rows(n, is_run, run, data, slopes, leftover)
-    make_orthonormal(n, chain, run, data, leftover)
+    leave_over(is_run, chain, run, data, linear, leftover)
 
 
 @kernel()
@@ -265,8 +292,10 @@ def run_candidates(
 
 
 @kernel()
-def gain_of(inner: Float1D, square: float, n_basis: int) -> float:
-    """The gain of one candidate; 0 where its slope is not finite, or not clear of the model's own.
+def gain_of(inner: Float1D, square: float, n_basis: int) -> tuple[float, float]:
+    """The gain of one candidate, and what its slope has of its own.
+
+    Both are 0 where that is not finite, or not clear of the model's own.
 
     Mutates: nothing. Allocates: nothing.
     """
@@ -274,24 +303,25 @@ def gain_of(inner: Float1D, square: float, n_basis: int) -> float:
     for i in range(1, 1 + n_basis):
         across -= inner[i] * inner[i]
     if not (math.isfinite(across) and square > 0.0 and across > CLEAR * square):
-        return 0.0
+        return 0.0, 0.0
     gain = inner[0] * inner[0] / across
-    return gain if math.isfinite(gain) else 0.0
+    return (gain, across) if math.isfinite(gain) else (0.0, 0.0)
 
 
-@kernel(entry=True)
-def find_gains(
+@kernel()
+def weigh_candidates(
     candidates: Candidates,
     run: FreeRun,
     data: Regression,
-    lag: Int1D,
+    linear: Linearised,
     leftover: Leftover,
     batch: Batch,
 ) -> None:
-    """The gain of every candidate; `lag` : the lag of each row of the feedback.
+    """As `find_gains`.
 
-    Mutates: candidates.gain, batch. Allocates: nothing.
+    Mutates: candidates, batch. Allocates: nothing.
     """
+    lag, rho = linear.slopes.lag, linear.rho
     n_basis, n_terms = leftover.n_found[0], candidates.degree.shape[0]
     for first in range(0, n_terms, TOGETHER):
         n = min(TOGETHER, n_terms - first)
@@ -305,10 +335,30 @@ def find_gains(
             fill_candidates(run, data, candidates, first, n, start, width, batch)
             if leftover.n_found[1] > 0:
                 run_candidates(n, b, run.max_lag, lag, leftover, batch)
+            n_before = 0 if leftover.is_fresh[b] else BLOCK
+            for j in range(n if rho.shape[0] > 0 else 0):
+                filter_block(batch.column[j], width, n_before, rho, batch.tail, j)
             for j in range(n):
                 column, inner = batch.column[j], batch.inner[j]
                 batch.square[j] += dot(column, column, width)
                 for i in range(1 + n_basis):
                     inner[i] += dot(leftover.row[i, offset : offset + width], column, width)
         for j in range(n):
-            candidates.gain[first + j] = gain_of(batch.inner[j], batch.square[j], n_basis)
+            gain, across = gain_of(batch.inner[j], batch.square[j], n_basis)
+            candidates.gain[first + j], candidates.across[first + j] = gain, across
+
+
+@kernel(entry=True)
+def find_gains(
+    candidates: Candidates,
+    run: FreeRun,
+    data: Regression,
+    linear: Linearised,
+    leftover: Leftover,
+    batch: Batch,
+) -> None:
+    """The gain of every candidate beside the model that was looked over last.
+
+    Mutates: candidates, batch. Allocates: nothing.
+    """
+    weigh_candidates(candidates, run, data, linear, leftover, batch)

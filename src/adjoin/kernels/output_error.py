@@ -19,8 +19,10 @@ Laplace's evidence Λ stands for the integral over coefficients, and only then b
 needs a free run and is 1 where the approximation is exact. Both uniforms are drawn before the run,
 which ends as soon as it is lost. Modes, and so Λ and q, are functions of the structures alone.
 
-Where the terms stay, coefficients are drawn around the mode again, or walk a step; both are decided
-by the exact ratio. The rungs exchange their states as ``run_rungs`` has it.
+The two stages are in ``decisions``; every few samples ``slope_moves`` proposes structures by what
+the slopes of the present run promise. Where the terms stay, coefficients are drawn around the mode
+again, or walk a step; both are decided by the exact ratio. The rungs exchange their states as
+``run_rungs`` has it.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ import math
 import numpy as np
 
 from adjoin.kernels._jit import kernel
-from adjoin.kernels.colours import draw_colour, judge_run
+from adjoin.kernels.colours import judge_run
+from adjoin.kernels.decisions import decide
 from adjoin.kernels.draw import draw_categorical
 from adjoin.kernels.edits import apply_edit, copy_state
 from adjoin.kernels.evidence import log_likelihood
@@ -38,16 +41,11 @@ from adjoin.kernels.fit_table import add_mode, fitted_theta, look_up
 from adjoin.kernels.free_run import assemble
 from adjoin.kernels.laplace import (
     Proposals,
-    draw_around,
-    draw_widely,
-    lay_out_gaussian,
-    log_proposal,
 )
 from adjoin.kernels.layouts import Regression
-from adjoin.kernels.modes import References, find_mode, largest_error, log_fit, log_run
+from adjoin.kernels.modes import References, find_mode
 from adjoin.kernels.moves import propose
 from adjoin.kernels.powers import at_power
-from adjoin.kernels.prior import log_coefficients
 from adjoin.kernels.run_rungs import (
     FreeRunLadder,
     draw_coefficient_variance,
@@ -57,6 +55,8 @@ from adjoin.kernels.run_rungs import (
     write_colour,
 )
 from adjoin.kernels.rungs import rung
+from adjoin.kernels.slope_moves import sweep_informed
+from adjoin.kernels.slope_odds import Informed
 from adjoin.kernels.state import (
     ACCEPTED,
     APPEND,
@@ -67,15 +67,11 @@ from adjoin.kernels.state import (
     STAY,
     Chain,
     Rules,
-    Target,
     Trace,
 )
 from adjoin.kernels.tables import FitWork
 from adjoin.kernels.terms import term_key
 from adjoin.kernels.tracing import has_room, write_draw
-
-# A run is ended a little beyond where it is lost, lest rounding decides.
-SLACK = 1.0 + 1e-9
 
 
 @kernel()
@@ -108,86 +104,6 @@ def propose_structure(
 
 
 @kernel()
-def find_entry_of(ladder: FreeRunLadder, c: int, side: int, fitting: FitWork) -> int:
-    """The mode of a rung's present (side 0) or of the proposed (1) structure; negative if new.
-
-    Mutates: fitting. Allocates: nothing.
-    """
-    if side == 0:
-        return look_up(rung(ladder.state, c), fitting)
-    return look_up(ladder.proposed, fitting)
-
-
-@kernel()
-def run_proposed(
-    ladder: FreeRunLadder, target: Target, data: Regression, fitting: FitWork, log_needed: float
-) -> tuple[float, bool]:
-    """Squared error of what is proposed, and whether its log posterior is above `log_needed`.
-
-    Mutates: fitting. Allocates: nothing.
-    """
-    proposed, error = ladder.proposed, 0.0
-    log_prior = log_coefficients(proposed, proposed.coefficient[0])
-    if target.power > 0.0:
-        limit = math.inf
-        if fitting.colour.rho.shape[0] == 0:  # else its own volume has a say
-            limit = largest_error(target, data.n_rows, log_needed - log_prior) * SLACK
-            if not limit >= 0.0:
-                return math.inf, False
-        assemble(proposed, data, fitting.run)
-        error = judge_run(proposed.n_terms[0], fitting, limit)
-    return error, log_run(target, data, fitting, error) + log_prior > log_needed
-
-
-@kernel()
-def take_over(
-    rng: np.random.Generator,
-    c: int,
-    log_needed: float,
-    target: Target,
-    data: Regression,
-    ladder: FreeRunLadder,
-    fitting: FitWork,
-) -> bool:
-    """Run what is proposed, and make it a rung's state if it is good enough; whether it is.
-
-    Mutates: rng (where noise is coloured and it is), ladder, fitting. Allocates: nothing.
-    """
-    error, is_accepted = run_proposed(ladder, target, data, fitting, log_needed)
-    if is_accepted and fitting.colour.rho.shape[0] > 0:
-        is_accepted = draw_colour(rng, target, data.n_rows, error, fitting.colour)
-    if is_accepted:
-        copy_state(ladder.proposed, rung(ladder.state, c))
-        keep_run(c, error, ladder.runs, fitting.colour)
-    return is_accepted
-
-
-@kernel()
-def weigh_side(
-    c: int,
-    side: int,
-    rules: Rules,
-    how: Proposals,
-    data: Regression,
-    ladder: FreeRunLadder,
-    fitting: FitWork,
-) -> tuple[int, float, float]:
-    """Lay out the Gaussian of one side of a proposal: its entry, log Λ, half the log determinant.
-
-    Mutates: fitting. Allocates: nothing.
-    """
-    entry = find_entry_of(ladder, c, side, fitting)
-    if entry < 0:
-        target = at_power(rules, ladder.power[0]).target
-        error = find_mode(data, fitting, target, how.coefficient, ladder.references)
-        entry = add_mode(fitting, data, error)
-    log_evidence, half_log_det = lay_out_gaussian(
-        fitting, data, entry, rules.target, how.coefficient
-    )
-    return entry, log_evidence, half_log_det
-
-
-@kernel()
 def step_rung(
     rng: np.random.Generator,
     c: int,
@@ -205,8 +121,6 @@ def step_rung(
 
     Mutates: rng, ladder, fitting, trace. Allocates: nothing.
     """
-    current, proposed, target = rung(ladder.state, c), ladder.proposed, rules.target
-    entry, half_log_det = 0, 0.0
     move = draw_categorical(rng, rules.moves.cumulative)
     is_walk = move == STAY and rng.random() < how.walk
     log_first, log_second = math.log(1.0 - rng.random()), math.log(1.0 - rng.random())
@@ -215,34 +129,27 @@ def step_rung(
     if math.isnan(log_ratio):
         return False
     ladder.move[c, move, POSSIBLE] += 1
-    proposed.coefficient[0] = current.coefficient[0]
-    log_needed = log_fit(target, data.n_rows, ladder.runs.error[c]) - ladder.runs.volume[c]
-    log_needed += log_second + log_coefficients(current, current.coefficient[0])
-    for side in range(1 if move == STAY else 2):
-        entry, log_evidence, half_log_det = weigh_side(c, side, rules, how, data, ladder, fitting)
-        if side == 0 and not is_walk:
-            log_needed -= log_proposal(fitting, data, entry, current, half_log_det, how)
-        if move != STAY:
-            log_ratio += log_evidence if side == 1 else -log_evidence
-            log_needed += log_evidence if side == 1 else -log_evidence
-    if move != STAY and not log_first < log_ratio:
+    is_same = move == STAY
+    stage = decide(
+        rng,
+        c,
+        is_same,
+        is_walk,
+        log_ratio,
+        log_first,
+        log_second,
+        rules,
+        how,
+        data,
+        ladder,
+        fitting,
+    )
+    ladder.move[c, move, ACCEPTED] += 1 if stage == ACCEPTED else 0
+    if is_same:
         return False
-    ladder.passed[c, 0] += 1 if move != STAY else 0
-    if is_walk:
-        size = how.width / math.sqrt(max(proposed.n_terms[0] - data.pinned_key.shape[0], 1))
-        draw_around(rng, fitting, data, entry, proposed, size, is_walk)
-    elif rng.random() < how.wide:
-        draw_widely(rng, fitting, data, entry, proposed, how)
-    else:
-        size = math.sqrt(how.freedom / (2.0 * rng.standard_gamma(0.5 * how.freedom)))
-        draw_around(rng, fitting, data, entry, proposed, size, is_walk)
-    if not is_walk:
-        log_needed += log_proposal(fitting, data, entry, proposed, half_log_det, how)
-    if not take_over(rng, c, log_needed, target, data, ladder, fitting):
-        return False
-    ladder.move[c, move, ACCEPTED] += 1
-    ladder.passed[c, 1] += 1 if move != STAY else 0
-    return move != STAY
+    ladder.passed[c, 0] += 1 if stage != PROPOSED else 0
+    ladder.passed[c, 1] += 1 if stage == ACCEPTED else 0
+    return stage == ACCEPTED
 
 
 @kernel()
@@ -253,12 +160,13 @@ def run_samples(
     data: Regression,
     ladder: FreeRunLadder,
     fitting: FitWork,
+    informed: Informed,
     trace: Trace,
     n_samples: int,
 ) -> int:
     """As `run_output_error`.
 
-    Mutates: rng, ladder, fitting, trace. Allocates: nothing.
+    Mutates: rng, ladder, fitting, informed, trace. Allocates: nothing.
     """
     n_drawn, is_new, n_rungs, target = 0, True, ladder.power.shape[0], rules.target
     cold = rung(ladder.state, 0)
@@ -271,7 +179,12 @@ def run_samples(
                 draw_coefficient_variance(rng, rung(ladder.state, c), target, data)
         n_drawn += 1
         cold.n_drawn[0] += 1
-        if n_rungs > 1 and cold.n_drawn[0] % ladder.interval == 0:
+        is_due = cold.n_drawn[0] % ladder.interval == 0
+        for c in range(n_rungs if is_due and informed.n_moves > 0 else 0):
+            mine = at_power(rules, ladder.power[c])
+            is_changed = sweep_informed(rng, c, mine, how, data, ladder, fitting, informed)
+            is_new = is_new or (c == 0 and is_changed)
+        if n_rungs > 1 and is_due:
             is_new = exchange_rungs(rng, ladder, rules, data) or is_new
         # As long as no run has stayed within its bounds, there is nothing to record.
         if cold.n_drawn[0] % target.thin == 0 and ladder.runs.error[0] < math.inf:
@@ -291,6 +204,7 @@ def run_output_error(
     data: Regression,
     ladder: FreeRunLadder,
     fitting: FitWork,
+    informed: Informed,
     trace: Trace,
     n_samples: int,
 ) -> int:
@@ -299,9 +213,9 @@ def run_output_error(
     ``rules.target.power`` is that of the coldest rung. Whatever the table holds on entry, and
     however a chain is cut into calls, the samples are the same.
 
-    Mutates: rng, ladder, fitting, trace. Allocates: nothing.
+    Mutates: rng, ladder, fitting, informed, trace. Allocates: nothing.
     """
-    return run_samples(rng, rules, how, data, ladder, fitting, trace, n_samples)
+    return run_samples(rng, rules, how, data, ladder, fitting, informed, trace, n_samples)
 
 
 @kernel()

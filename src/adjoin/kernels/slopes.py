@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from adjoin.arrays import Float1D
+from adjoin.arrays import Float1D, Float2D
 from adjoin.kernels._jit import kernel
 from adjoin.kernels.free_run import first_terms
 from adjoin.kernels.functions import apply_slope
@@ -152,16 +152,16 @@ def run_slopes(n: int, n_lags: int, max_lag: int, width: int, slopes: Slopes) ->
 
 @kernel()
 def filter_block(
-    series: Float1D, width: int, n_before: int, linear: Linearised, place: int
+    series: Float1D, width: int, n_before: int, rho: Float1D, tail: Float2D, place: int
 ) -> None:
     r"""Filter a block by :math:`1 - \sum_l ρ_l q^{-l}`, in place; nothing is left where it begins.
 
     `n_before` rows of the record lie before the block; the first as many as the filter's order are
-    given, and count for nothing. `place` is the column of the tail.
+    given, and count for nothing. `tail` : (2 * order, …) has what lies before, in column `place`.
 
-    Mutates: series, linear.tail. Allocates: nothing.
+    Mutates: series, tail. Allocates: nothing.
     """
-    rho, tail, order = linear.rho, linear.tail, linear.rho.shape[0]
+    order = rho.shape[0]
     for i in range(min(order, width)):
         tail[order + i, place] = series[width - 1 - i]
     for k in range(width - 1, -1, -1):
@@ -185,9 +185,9 @@ def add_products(
     for k in range(width):
         residual[k] = run.data.measured[start + k] - run.data.predicted[start + k]
     if linear.rho.shape[0] > 0:
-        filter_block(residual, width, n_before, linear, n)
+        filter_block(residual, width, n_before, linear.rho, linear.tail, n)
         for i in range(n):
-            filter_block(column[i], width, n_before, linear, i)
+            filter_block(column[i], width, n_before, linear.rho, linear.tail, i)
     for i in range(n):
         linear.gradient[i] += dot(column[i], residual, width)
         for j in range(i, n):

@@ -14,6 +14,7 @@ import numpy as np
 from adjoin.inference.engine import Packed
 from adjoin.inference.engines.free_run_work import forget_all, make_fit_work, make_free_run
 from adjoin.inference.engines.simulation_setup import SimulationSetup, Start
+from adjoin.inference.engines.slope_pool import choose_candidates, make_informed
 from adjoin.inference.engines.workspace import (
     arrays_of,
     as_rung,
@@ -29,7 +30,7 @@ from adjoin.inference.traces import ChainTrace, SearchTrace, TraceLog, make_buff
 from adjoin.kernels.modes import References
 from adjoin.kernels.output_error import judge_rungs, run_output_error
 from adjoin.kernels.run_rungs import FreeRunLadder, RungRuns
-from adjoin.kernels.state import N_INFORMED, N_MOVES, Chain, Trace
+from adjoin.kernels.state import N_MOVES, Chain, Trace
 
 
 class SimulationChain:
@@ -41,6 +42,7 @@ class SimulationChain:
         self.ladder = make_ladder(setup)
         run = make_free_run(setup.runs)
         self.fitting = make_fit_work(run, capacity, degree, setup.table_bytes, setup.order)
+        self.informed = make_informed(setup, run)
         self.buffer: Trace = make_buffer(capacity)
         self.log = TraceLog(setup.encoding)
         self.n_adapted = 0
@@ -60,6 +62,7 @@ class SimulationChain:
         judge_rungs(setup.regression, chain.ladder, chain.fitting)
         if len(start.keys):
             chain._take_references()
+        chain._choose_candidates()
         return chain
 
     @classmethod
@@ -122,6 +125,7 @@ class SimulationChain:
                 engine.regression,
                 self.ladder,
                 self.fitting,
+                self.informed,
                 self.buffer,
                 n_samples,
             )
@@ -134,8 +138,13 @@ class SimulationChain:
         if ladder.swap[:, 0].any():
             ladder.power[:] = place_rungs(ladder.power, ladder.swap)
         self._take_references()
-        for counter in (ladder.swap, ladder.n_trips, ladder.is_from_hot, ladder.passed):
+        self._choose_candidates()
+        counters = (ladder.swap, ladder.n_trips, ladder.is_from_hot, ladder.passed)
+        for counter in (*counters, self.informed.counter):
             counter[:] = 0
+
+    def _choose_candidates(self) -> None:
+        choose_candidates(self.engine, self.ladder, self.fitting, self.informed, self.rng)
 
     def _take_references(self) -> None:
         """Search modes from the present states of the rungs; those found before are forgotten."""
@@ -145,7 +154,9 @@ class SimulationChain:
         forget_all(self.fitting.fits)
 
     def _state_arrays(self) -> dict[str, np.ndarray]:
-        return {"trouble": self.buffer.trouble} | arrays_of(self.ladder)
+        informed = {"counter": self.informed.counter} | arrays_of(self.informed.pool)
+        named = {f"informed_{name}": values for name, values in informed.items()}
+        return {"trouble": self.buffer.trouble} | named | arrays_of(self.ladder)
 
     def pack(self) -> Packed:
         """Everything needed to continue, and the trace so far, as plain arrays."""
@@ -160,9 +171,9 @@ class SimulationChain:
         self.buffer.move[:] = ladder.move[0]
         trace = self.log.finish(self.buffer, self.n_samples, order=self.engine.order)
         search = SearchTrace(
-            key=np.empty(0, dtype=np.int64),
-            inclusion=np.empty(0),
-            counter=np.zeros((N_INFORMED, 3), dtype=np.int64),
+            key=self.informed.pool.key.copy(),
+            inclusion=np.zeros(len(self.informed.pool.key)),
+            counter=self.informed.counter.copy(),
             power=ladder.power.copy(),
             swap=ladder.swap.copy(),
             n_trips=ladder.n_trips.copy(),

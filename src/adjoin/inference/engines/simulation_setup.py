@@ -20,19 +20,21 @@ from adjoin.inference.forward import PREDICTION as FORWARD_PREDICTION
 from adjoin.inference.forward import SIMULATION as FORWARD_SIMULATION
 from adjoin.inference.forward import forward_path, refit_structure
 from adjoin.inference.moves import Moves
+from adjoin.inference.pool import list_alphabet
 from adjoin.inference.prior import Prior
 from adjoin.inference.problem import Problem
 from adjoin.inference.search import Search
 from adjoin.inference.start_findings import FREE_RUNS, ONE_STEP, STARTS
 from adjoin.kernels.laplace import Proposals
 from adjoin.kernels.layouts import Regression
+from adjoin.kernels.screening import Terms
 from adjoin.kernels.state import Rules, Target
 
 WHITE = "white"
 ORDERS = {WHITE: 0, "ar": 1, "ar2": 2}
 """How many coefficients each kind of noise has."""
 
-SEARCH = Search(rungs=4, hottest=0.3, interval=2, screenings=7)
+SEARCH = Search(candidates=512, moves=2, rungs=4, hottest=0.3, interval=2, screenings=7)
 """A short ladder: what a rung costs is better spent on samples, but chains that begin with nothing
 get stuck without any; see DECISIONS."""
 
@@ -121,10 +123,10 @@ class SimulationSetup:
                 f"horizon must be a whole number of samples from {LEAST_HORIZON} on, or None for"
                 f" runs through whole records, not {self.horizon!r}"
             )
-        if self.search.candidates or self.search.flips:
+        if self.search.flips:
             raise AdjoinError(
-                "search: candidates and flips are for objective='prediction'; with"
-                " objective='simulation' there are rungs, hottest, interval and screenings"
+                "search: flips are for objective='prediction'; with objective='simulation' there"
+                " are candidates, moves, rungs, hottest, interval and screenings"
             )
         prior, encoding = self.prior, self.encoding
         target = Target(
@@ -166,6 +168,18 @@ class SimulationSetup:
     def capacity(self) -> int:
         """How many terms a structure may have."""
         return self.problem.capacity
+
+    @cached_property
+    def terms(self) -> Terms:
+        """All terms with a prior, that informed moves may choose from."""
+        return list_alphabet(self.rules.prior, self.encoding)
+
+    @property
+    def n_candidates(self) -> int:
+        """How many of them they do choose from; none where the likelihood is off."""
+        if self.power == 0.0 or not self.search.candidates:
+            return 0
+        return min(self.search.candidates, len(self.terms.key))
 
     @property
     def n_rungs(self) -> int:
