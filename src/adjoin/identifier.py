@@ -63,6 +63,9 @@ class Identifier(Estimator):
         Which equations can be said. Default: polynomial NARX of the data's signals.
     max_lag, max_degree : int
         Largest delay, and largest number of factors in a term, of the default grammar.
+    past_noise : bool
+        Whether the default grammar has past noise ``e(k-1)``, … as well: polynomial NARMAX, for
+        noise with a memory of its own. With ``objective="prediction"`` and a number of samples.
     expected_terms : float
         λ_t, about how many terms to expect before seeing data.
     samples : int or "auto"
@@ -202,6 +205,7 @@ class Identifier(Estimator):
         max_samples: int | None = None,
         time_limit: float | None = None,
         noise: str = "white",
+        past_noise: bool = False,
     ) -> None:
         self.objective = objective
         self.grammar = grammar
@@ -234,6 +238,7 @@ class Identifier(Estimator):
         self.max_samples = max_samples
         self.time_limit = time_limit
         self.noise = noise
+        self.past_noise = past_noise
 
     def fit(self, u: Any, y: Any = None, held_out: Dataset | None = None) -> Self:
         """Learn the posterior of equations from input and output.

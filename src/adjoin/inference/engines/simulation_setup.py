@@ -107,8 +107,8 @@ class SimulationSetup:
             raise AdjoinError(f"noise must be one of {choice}, not {self.noise!r}")
         if self.search.candidates or self.search.flips:
             raise AdjoinError(
-                "search: candidates and flips are for objective='prediction'; with"
-                " objective='simulation' there are rungs, hottest, interval and screenings"
+                "search: candidates and flips are for objective='prediction' without past noise;"
+                " here there are rungs, hottest, interval and screenings"
             )
         prior, encoding = self.prior, self.encoding
         target = Target(
