@@ -15,11 +15,11 @@ def guess(data: Dataset, max_lag: int) -> list[list[float]]:
 
     As many lags as 10 or twice the window, and no more than leave ten rows to a column.
     """
-    n_signals = len(data.names.inputs) + 1
-    n_rows = sum(len(record.output) - max_lag for record in data.records)
-    lags = max(10, 2 * max_lag)
-    while lags > 1 and 10 * (lags * n_signals + 1) > n_rows:
-        lags -= 1
+    lengths, n_inputs = [len(record.output) for record in data.records], len(data.names.inputs)
+    for lags in range(max(10, 2 * max_lag), 0, -1):
+        n_columns = 1 + lags + n_inputs * (lags + 1)
+        if sum(max(n - max(lags, max_lag), 0) for n in lengths) >= 10 * n_columns:
+            break
     rows, wanted, places = [], [], []
     for number, record in enumerate(data.records):
         for k in range(max(lags, max_lag), len(record.output)):
