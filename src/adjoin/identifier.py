@@ -64,8 +64,8 @@ class Identifier(Estimator):
     max_lag, max_degree : int
         Largest delay, and largest number of factors in a term, of the default grammar.
     past_noise : bool
-        Whether the default grammar has past noise ``e(k-1)``, … as well: polynomial NARMAX, for
-        noise with a memory of its own. With ``objective="prediction"`` and a number of samples.
+        Whether the default grammar has past noise ``e(k-1)``, … too (polynomial NARMAX); with
+        ``objective="prediction"`` and a number of samples.
     expected_terms : float
         λ_t, about how many terms to expect before seeing data.
     samples : int or "auto"
@@ -264,7 +264,7 @@ class Identifier(Estimator):
         data.require_window(grammar.alphabet.max_lag)  # before atoms are made for every lag
         data.require_degree(max(grammar.alphabet.max_degree, grammar.alphabet.fixed.max_degree))
         check_held_out(held_out, data, grammar.alphabet.max_lag)
-        if grammar.alphabet.has_noise:
+        if grammar.alphabet.has_noise:  # only now is it known
             engine_class = find_engine(self.objective, has_noise=True)
             check_arguments(self.get_params(), self._parameters(), engine_class)
         scaling, gain = self._scaling(data, grammar, prior)
