@@ -225,6 +225,27 @@ def test_a_short_record_and_one_without_inputs() -> None:
     assert np.isfinite(tiny.posterior_.map_model.theta).all()
 
 
+def test_a_grammar_of_past_noise_alone_and_an_output_with_a_mean() -> None:
+    """Nothing is left to decide on centring by."""
+    text = """
+name         ma
+start        expr0
+nonterminals expr0 expr1 op par
+terminals    u y ε + θ × q⁻¹
+inputs       u
+output       y
+max_lag      1
+max_degree   1
+tree η1 = expr0(ε)
+tree α1 = expr0(par(θ) op(×) expr1(op(q⁻¹) ε) op(+) expr0*)
+tree α2 = expr0(par(θ) op(+) expr0*)
+"""
+    e = np.random.default_rng(0).standard_normal(300)
+    y = 3.0 + e + 0.7 * np.append(0.0, e[:-1])
+    found = Identifier(grammar=Grammar.from_text(text), samples=1000, chains=2, seed=0)
+    assert str(found.fit(e, y).posterior_.structure(0)) == "1 + e(k-1)"
+
+
 def test_memory_that_is_not_there_is_not_found() -> None:
     white = Model.parse("y(k) = 0.5*y(k-1) + 0.8*u(k-2) + 0.3*u(k-1)^2")
     found = quick(past_noise=True).fit(*drawn(white, 1000)).posterior_

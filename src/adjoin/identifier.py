@@ -64,8 +64,7 @@ class Identifier(Estimator):
     max_lag, max_degree : int
         Largest delay, and largest number of factors in a term, of the default grammar.
     past_noise : bool
-        Whether the default grammar has past noise ``e(k-1)``, … too (polynomial NARMAX); with
-        ``objective="prediction"`` and a number of samples.
+        Whether the default grammar has past noise ``e(k-1)``, … too (NARMAX); of predictions only.
     expected_terms : float
         λ_t, about how many terms to expect before seeing data.
     samples : int or "auto"
@@ -395,8 +394,8 @@ class Identifier(Estimator):
         Also by how much it is better, in nats, where nobody said what to do and the signals have
         means. Known terms and functions are of the signals as they are, and keep them.
         """
-        alphabet, is_standard = grammar.alphabet, prior.units == STANDARD
-        is_plain = not len(alphabet.fixed) and all(not c.function for c in alphabet.choices)
+        alphabet, is_standard = grammar.alphabet.without_noise, prior.units == STANDARD
+        is_plain = not len(alphabet.fixed) and {c.function for c in alphabet.choices} == {""}
         scale = is_standard if self.scale is None else bool(self.scale)
         is_open = self.center is None and is_standard and is_plain and has_means(data)
         if not is_open:
@@ -405,7 +404,7 @@ class Identifier(Estimator):
         search = PILOT if self.samples == AUTO else Search()
         raw, centred = (
             PredictionEngine(
-                Problem(data, alphabet.without_noise, Scaling.from_dataset(data, center, scale)),
+                Problem(data, alphabet, Scaling.from_dataset(data, center, scale)),
                 prior,
                 Moves.read(self.moves),
                 search=search,
