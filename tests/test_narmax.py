@@ -16,6 +16,10 @@ from tests.naive import simulate
 import adjoin
 from adjoin import AdjoinError, Dataset, Grammar, Identifier, Model, Posterior, Structure
 from adjoin.exchange.arviz_data import to_arviz
+from adjoin.inference.engines.abc import AbcEngine
+from adjoin.inference.engines.innovations import InnovationsEngine
+from adjoin.inference.engines.simulation import SimulationEngine
+from adjoin.inference.problem import Problem
 from adjoin.report import findings
 from adjoin.results.assessment import assess
 
@@ -163,6 +167,13 @@ def test_what_has_no_past_noise_refuses_it_and_says_who_has(data: Dataset) -> No
     narmax = Grammar.narx(noise=True, max_lag=2, max_degree=2)
     with pytest.raises(AdjoinError, match=r"nothing is conjugate here; .*engines\.innovations"):
         prediction_engine(data, narmax.alphabet)
+    for engine, alphabet, message in (
+        (SimulationEngine, narmax.alphabet, "a free run has no past noise"),
+        (AbcEngine, narmax.alphabet, "a free run has no past noise"),
+        (InnovationsEngine, Grammar.narx(max_lag=2).alphabet, "predictions need past noise"),
+    ):
+        with pytest.raises(AdjoinError, match=message):
+            engine(problem=Problem(data, alphabet), samples=10)
     with pytest.raises(AdjoinError, match="have no fit of their own; use initial_mode='joint'"):
         quick(initial="e(k-1)", initial_mode="residual").fit(data)
 

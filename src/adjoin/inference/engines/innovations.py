@@ -32,6 +32,7 @@ class InnovationsEngine(SimulationEngine):
     name: ClassVar[str] = PREDICTION.name
     options: ClassVar[Mapping[str, str]] = {"likelihood_power": "power", "search": "search"}
     start_names: ClassVar[tuple[str, ...]] = STARTS
+    has_noise: ClassVar[bool] = True
 
     @property
     def objective(self) -> Objective:
