@@ -56,6 +56,7 @@ bench-cases: install
 	$(BIN)/python benchmarks/abc_academic.py
 	$(BIN)/python benchmarks/abc_silverbox.py
 	$(BIN)/python benchmarks/waves.py osa abc
+	$(BIN)/python benchmarks/narmax.py
 
 bench-rigs: install
 	$(BIN)/python benchmarks/drive.py

@@ -8,6 +8,7 @@ from adjoin import Dataset
 from adjoin.data.scaling import Scaling
 from adjoin.grammar import Alphabet
 from adjoin.inference.engines.abc import AbcEngine
+from adjoin.inference.engines.innovations import InnovationsEngine
 from adjoin.inference.engines.prediction import PredictionEngine
 from adjoin.inference.engines.simulation import SimulationEngine
 from adjoin.inference.problem import Problem
@@ -48,6 +49,10 @@ def simulation_engine(
     runaway: float = RUNAWAY,
     **more: Any,
 ) -> SimulationEngine:
-    """By free runs with noise on the output: prior, moves and power in this order, or by name."""
+    """By free runs with noise on the output: prior, moves and power in this order, or by name.
+
+    With past noise in the alphabet, by predictions one step ahead that feed it back.
+    """
     problem = Problem(data, alphabet, scaling, is_residual, runaway)
-    return SimulationEngine(problem, *settings, **more)
+    engine = InnovationsEngine if alphabet.has_noise else SimulationEngine
+    return engine(problem, *settings, **more)

@@ -81,6 +81,7 @@ def _run_chains() -> None:
     assert adjoin.Identifier(**free).fit(u, y).posterior_.map_model
     more = {"functions": "tanh", "initial": "u1(k)", "likelihood_power": 0.5}
     adjoin.Identifier(**free, **more).fit([u, u[:50]], [y, y[:50]])
+    adjoin.Identifier(**quick, past_noise=True, search={"rungs": 2}).fit(u, y)
     adjoin.Prior().draw(narx)
     adjoin.Prior().inclusion(adjoin.Structure.parse("u(k)").terms[0], narx.alphabet)
 

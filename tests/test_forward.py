@@ -227,3 +227,27 @@ def test_data_that_mean_nothing_are_refused() -> None:
     grammar = Grammar.narx(inputs=("v",))
     with pytest.raises(AdjoinError, match="the grammar is of the signals"):
         forward_selection(Dataset.from_arrays(u, y), grammar=grammar)
+
+
+def test_past_noise_is_selected_by_what_predictions_leave() -> None:
+    rng = np.random.default_rng(0)
+    truth = Model.parse("y(k) = 0.5*y(k-1) + 0.8*u(k-2) + 0.5*u(k-1)*e(k-1) + 0.6*e(k-1)")
+    u = rng.standard_normal(1000)
+    y = truth.simulate(u, noise=0.3 * rng.standard_normal(1000))
+    settings = {"objective": "prediction", "max_lag": 2, "max_degree": 2, "max_terms": 6}
+    path = forward_selection(u, y, past_noise=True, **settings)
+    assert path.best.structure == truth.structure
+    np.testing.assert_allclose(path.best.theta, truth.theta, atol=0.05)
+    assert path.best.noise_sd == pytest.approx(0.3, rel=0.05)
+    for model, nmse in zip(path, path.one_step, strict=True):
+        assert nmse == pytest.approx(adjoin.scores.nmse(y[2:], model.predict(u, y)[2:]))
+    # The first has no past noise yet, and is the one that is found without.
+    without = forward_selection(u, y, **settings)[0]
+    assert path[0].coefficients == pytest.approx(without.coefficients, rel=1e-9)
+    grammar = Grammar.narx(noise=True, max_lag=2, max_degree=2)
+    same = forward_selection(u, y, grammar=grammar, **settings | {"max_degree": 3})
+    assert same.models == path.models
+    with pytest.raises(AdjoinError, match="past noise is what one-step predictions leave"):
+        forward_selection(u, y, past_noise=True)
+    with pytest.raises(AdjoinError, match="past_noise must be True or False, not None"):
+        forward_selection(u, y, past_noise=None, **settings)

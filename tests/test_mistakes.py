@@ -65,7 +65,7 @@ Z = 4.5  # two-sided; false alarm 7e-6 a comparison
         ({"initial": "y(k)"}, "smallest lag of 'y' is 1"),
         ({"initial": "u(k) +"}, "cannot read the equation at column 7"),
         ({"initial": 5}, "initial must be"),
-        ({"initial": "e(k-1)"}, "no past noise to regress on"),
+        ({"initial": "e(k-1)", "initial_mode": "residual"}, "have no fit of their own"),
     ],
 )
 def test_a_wrong_setting_is_named(settings, message: str) -> None:
@@ -79,7 +79,7 @@ def test_a_wrong_setting_is_named(settings, message: str) -> None:
         ({"grammar": Grammar.narx(max_lag=5), "max_lag": 3}, "max_lag=3, but the grammar has 5"),
         ({"grammar": Grammar.arx(), "max_degree": 3}, "max_degree=3, but the grammar has 1"),
         ({"grammar": Grammar.arx(), "functions": "abs"}, "the grammar has its own functions"),
-        ({"grammar": Grammar.narmax()}, "no past noise to regress on; use a grammar without"),
+        ({"grammar": Grammar.narmax(), "objective": "abc"}, "past noise is what one-step"),
         ({"grammar": Grammar.keith()}, "declares no output"),
         ({"grammar": Grammar.narx(("u", "v"))}, "2 inputs"),
     ],

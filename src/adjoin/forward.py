@@ -7,7 +7,7 @@ hands the path back as models in the user's units.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -130,6 +130,7 @@ def forward_selection(
     runaway: float = RUNAWAY,
     held_out: Dataset | None = None,
     seed: int = 0,
+    past_noise: bool = False,
 ) -> ForwardPath:
     r"""Grow a model term by term, each time by the one that improves its free run most.
 
@@ -172,6 +173,8 @@ def forward_selection(
         Data to choose from the path by.
     seed : int
         Only alphabets that are too large to be looked at as a whole depend on it.
+    past_noise : bool
+        Whether the default grammar has past noise (NARMAX); with ``objective="prediction"``.
 
     Returns
     -------
@@ -186,7 +189,8 @@ def forward_selection(
     >>> print(path[2].structure)
     u(k-1) + u(k-5)^3 + y(k-1)
     """
-    objective = _check(objective, max_terms, initial_mode, runaway, center, scale, constant)
+    switches = {"center": center, "scale": scale, "constant": constant, "past_noise": past_noise}
+    objective = _check(objective, max_terms, initial_mode, runaway, switches)
     require_seed(seed)
     data = _dataset(u, y, grammar)
     data.require_variation()
@@ -199,6 +203,7 @@ def forward_selection(
         "knots": knots,
         "initial": initial,
         "center": center,
+        "past_noise": past_noise,
     }
     default = {"max_lag": 10, "max_degree": 3, "knots": 3}
     alphabet = choose_grammar(given, default, data, prior).alphabet
@@ -214,13 +219,7 @@ def forward_selection(
 
 
 def _check(
-    objective: Any,
-    max_terms: Any,
-    initial_mode: Any,
-    runaway: Any,
-    center: Any,
-    scale: Any,
-    constant: Any,
+    objective: Any, max_terms: Any, initial_mode: Any, runaway: Any, switches: Mapping[str, Any]
 ) -> str:
     """The objective by its name; what means nothing is refused."""
     known = _SYNONYMS.get(objective, objective) if isinstance(objective, str) else objective
@@ -238,7 +237,7 @@ def _check(
             "runaway must be a number above 1 (times half the range of the measured output), or"
             f" infinite, not {runaway!r}"
         )
-    for name, value in {"center": center, "scale": scale, "constant": constant}.items():
+    for name, value in switches.items():
         if not isinstance(value, bool | np.bool):
             raise AdjoinError(f"{name} must be True or False, not {value!r}")
     return str(known)

@@ -63,6 +63,8 @@ class Identifier(Estimator):
         Which equations can be said. Default: polynomial NARX of the data's signals.
     max_lag, max_degree : int
         Largest delay, and largest number of factors in a term, of the default grammar.
+    past_noise : bool
+        Whether the default grammar has past noise ``e(k-1)``, … too (NARMAX); of predictions only.
     expected_terms : float
         λ_t, about how many terms to expect before seeing data.
     samples : int or "auto"
@@ -207,6 +209,7 @@ class Identifier(Estimator):
         time_limit: float | None = None,
         noise: str = "white",
         horizon: int | None = None,
+        past_noise: bool = False,
     ) -> None:
         self.objective = objective
         self.grammar = grammar
@@ -240,6 +243,7 @@ class Identifier(Estimator):
         self.time_limit = time_limit
         self.noise = noise
         self.horizon = horizon
+        self.past_noise = past_noise
 
     def fit(self, u: Any, y: Any = None, held_out: Dataset | None = None) -> Self:
         """Learn the posterior of equations from input and output.
@@ -265,7 +269,7 @@ class Identifier(Estimator):
         data.require_window(grammar.alphabet.max_lag)  # before atoms are made for every lag
         data.require_degree(max(grammar.alphabet.max_degree, grammar.alphabet.fixed.max_degree))
         check_held_out(held_out, data, grammar.alphabet.max_lag)
-        if grammar.alphabet.has_noise:
+        if grammar.alphabet.has_noise:  # only now is it known
             engine_class = find_engine(self.objective, has_noise=True)
             check_arguments(self.get_params(), self._parameters(), engine_class)
         scaling, gain = self._scaling(data, grammar, prior)
@@ -396,8 +400,8 @@ class Identifier(Estimator):
         Also by how much it is better, in nats, where nobody said what to do and the signals have
         means. Known terms and functions are of the signals as they are, and keep them.
         """
-        alphabet, is_standard = grammar.alphabet, prior.units == STANDARD
-        is_plain = not len(alphabet.fixed) and all(not c.function for c in alphabet.choices)
+        alphabet, is_standard = grammar.alphabet.without_noise, prior.units == STANDARD
+        is_plain = not len(alphabet.fixed) and {c.function for c in alphabet.choices} == {""}
         scale = is_standard if self.scale is None else bool(self.scale)
         is_open = self.center is None and is_standard and is_plain and has_means(data)
         if not is_open:
@@ -406,7 +410,7 @@ class Identifier(Estimator):
         search = PILOT if self.samples == AUTO else Search()
         raw, centred = (
             PredictionEngine(
-                Problem(data, alphabet.without_noise, Scaling.from_dataset(data, center, scale)),
+                Problem(data, alphabet, Scaling.from_dataset(data, center, scale)),
                 prior,
                 Moves.read(self.moves),
                 search=search,

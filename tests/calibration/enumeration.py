@@ -17,7 +17,8 @@ around moments that were matched on the way from the prior, with a part of draws
 itself (weights by the mixture of both), on scrambled Sobol points; independent scramblings give the
 error of everything. Every point comes with a ρ, for order 1 from the t within (-1, 1) with the
 probability of that, for order 2 from the t, and without weight where it is not stationary. Only
-NumPy and SciPy; free runs are vectorised over coefficients.
+NumPy and SciPy; free runs are vectorised over coefficients. Where the alphabet has past noise, runs
+are predictions one step ahead, with e what they left before, and none before the first.
 """
 
 from __future__ import annotations
@@ -58,18 +59,19 @@ def inverse_gamma_cdf(x: float, shape: float, scale: np.ndarray) -> np.ndarray:
 
 
 class Runs:
-    """Squared errors of free runs for many coefficients at once; infinite out of bounds."""
+    """Squared errors of runs for many coefficients at once; infinite out of bounds."""
 
     def __init__(self, data: Dataset, law: TermPrior, terms: list[Term], runaway: float) -> None:
         self.data, self.terms, self.lag = data, terms, law.alphabet.max_lag
-        names = data.names
+        names, self.has_noise = data.names, law.alphabet.has_noise
+        fed_back = names.noise if self.has_noise else names.output
         everything = np.concatenate([record.output for record in data.records])
         middle = (everything.max() + everything.min()) / 2.0
         reach = min(runaway * np.ptp(everything) / 2.0, 1e100)
         self.lower, self.upper = middle - reach, middle + reach
-        self.known: list[list[np.ndarray]] = []  # of each record, of each term: what inputs give
+        self.known: list[list[np.ndarray]] = []  # of each record, of each term: what is measured
         self.back = [
-            [(a.lag, FUNCTIONS[a.function]) for a in law.decode(t) if a.signal == names.output]
+            [(a.lag, FUNCTIONS[a.function]) for a in law.decode(t) if a.signal == fed_back]
             for t in terms
         ]
         for record in data.records:
@@ -77,8 +79,10 @@ class Runs:
             for term in terms:
                 value = np.ones(len(record.output))
                 for atom in law.decode(term):
-                    if atom.signal != names.output:
-                        signal = record.inputs[:, names.inputs.index(atom.signal)]
+                    if atom.signal != fed_back:
+                        signal = record.output
+                        if atom.signal != names.output:
+                            signal = record.inputs[:, names.inputs.index(atom.signal)]
                         value = value * FUNCTIONS[atom.function](np.roll(signal, atom.lag))
                 rows.append(value)
             self.known.append(rows)
@@ -92,7 +96,8 @@ class Runs:
         columns = list(theta.T.copy())
         for record, known in zip(self.data.records, self.known, strict=True):
             output = record.output.tolist()
-            run = [np.full(len(theta), value) for value in output[: self.lag]]
+            seeds = [0.0] * self.lag if self.has_noise else output[: self.lag]
+            run = [np.full(len(theta), value) for value in seeds]  # what is fed back
             left: list[np.ndarray] = []
             for k in range(self.lag, len(output)):
                 value = np.zeros(len(theta))
@@ -104,7 +109,7 @@ class Runs:
                 is_out = ~((value >= self.lower) & (value <= self.upper))
                 is_lost |= is_out
                 value[is_out] = 0.0
-                run.append(value)
+                run.append(output[k] - value if self.has_noise else value)
                 left = [output[k] - value, *left[:order]]
                 if len(left) > order:
                     for a, b in combinations_with_replacement(range(order + 1), 2):

@@ -61,6 +61,8 @@ tree β2 = expr1(op(q⁻¹) y op(×) expr1*)
 FIVE = Grammar.from_text(_TEXT)
 SIX = Grammar.from_text(_TEXT + "tree α3 = expr0(par(θ) op(+) expr0*)\n")
 """And the constant."""
+PAST_NOISE = Grammar.from_text(_TEXT.replace("op(q⁻¹) y", "op(q⁻¹) ε")).with_initial("y(k-1)")
+"""Products of two atoms, u(k-1) and e(k-1), and the output's own past in all structures."""
 LOOSE = Prior(
     coefficient_sd=0.15, noise_shape=2.0, noise_scale=0.1, expected_terms=2.5, degree_rate=1.0
 )
@@ -89,6 +91,19 @@ def series(
         inputs.append(u)
         white = noise_sd * rng.standard_normal(n)
         outputs.append(y + lfilter([1.0], [1.0, *(-r for r in rho)], white))
+    return Dataset.from_arrays(inputs, outputs)
+
+
+def memory(seed: int, lengths: tuple[int, ...]) -> Dataset:
+    """Records whose noise has a memory, by itself and in a product."""
+    rng, inputs, outputs = np.random.default_rng(seed), [], []
+    for n in lengths:
+        u, e, y = 3.0 * rng.standard_normal(n), 2.0 * rng.standard_normal(n), np.zeros(n)
+        for k in range(1, n):
+            y[k] = 0.3 * u[k - 1] + 0.2 * y[k - 1] + e[k] + 0.4 * e[k - 1]
+            y[k] += 0.05 * u[k - 1] * e[k - 1]
+        inputs.append(u)
+        outputs.append(y)
     return Dataset.from_arrays(inputs, outputs)
 
 
@@ -137,6 +152,10 @@ PROBLEMS = {
         Problem(
             series(11, (81,), rho=(0.5, -0.3)), FIVE, LOOSE, power=0.5, moves=EVEN, noise="ar2"
         ),
+        FEWER,
+    ),
+    "past noise, rungs, two records": (
+        Problem(memory(3, (30, 18)), PAST_NOISE, LOOSE, moves=EVEN),
         FEWER,
     ),
 }

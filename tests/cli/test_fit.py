@@ -12,7 +12,7 @@ import pytest
 from tests.command import run
 from tests.schema import require_findings
 
-from adjoin import Grammar, datasets
+from adjoin import Grammar, Model, datasets
 
 QUICK = ("--samples", "10000", "--chains", "2", "--seed", "0")
 
@@ -68,6 +68,36 @@ def test_a_free_run_fit_has_the_same_json_and_its_ladder(rig: Path, tmp_path: Pa
     assert "tolerance" in shown.stdout
     simulated = run("simulate", str(out), str(rig), "--json")
     assert simulated.returncode == 0, simulated.stderr
+
+
+def test_a_model_with_past_noise_by_a_flag_or_a_grammar_file(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    u, e = rng.standard_normal((2, 600))
+    y = Model.parse("y(k) = 0.5*y(k-1) + 0.8*u(k-2) + 0.6*e(k-1)").simulate(u, noise=0.3 * e)
+    file, grammar = _write(tmp_path / "rig.csv", u=u, y=y), tmp_path / "my.tag"
+    Grammar.narx(noise=True, max_lag=2, max_degree=2).write(grammar)
+    quick = ("--chains", "2", "--seed", "0", "--no-center", "--rungs", "3", "--json")
+    answers = []
+    for more in (
+        ("--past-noise", "--max-lag", "2", "--max-degree", "2"),
+        ("--grammar", str(grammar)),
+    ):
+        done = run("fit", str(file), *quick, *more)
+        assert done.returncode == 0, done.stderr
+        facts = json.loads(done.stdout)
+        require_findings(facts, {"train"})
+        assert facts["structures"][0]["structure"] == ["u(k-2)", "y(k-1)", "e(k-1)"]
+        assert facts["settings"]["samples"] == 10_000
+        assert facts["settings"]["search"]["rungs"] == 3
+        answers.append(facts["structures"])
+    assert answers[0] == answers[1]
+    refused = run("fit", str(file), "--past-noise", "--objective", "simulation")
+    assert refused.returncode == 2
+    assert "use --objective prediction" in refused.stderr
+    refused = run("fit", str(file), "--past-noise", "--samples", "auto")
+    assert "--samples auto is for --objective prediction without past noise" in " ".join(
+        refused.stderr.split()
+    )
 
 
 def test_the_same_seed_gives_the_same_answer_whatever_the_jobs(rig: Path) -> None:

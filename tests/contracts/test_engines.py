@@ -48,11 +48,14 @@ OWN["prediction, searching"] = OWN["prediction"] | {
     "known": ((1, 2), (2, 3, 4), (5,), (1, 6, 7)),
 }
 """Fewer candidates than terms: what the pool is, burn-in decides, in which rungs move as well."""
+PAST_NOISE = "prediction, past noise"
+OWN[PAST_NOISE] = OWN["simulation"]
 N_SAMPLES = {
     "prediction": 3000,
     "prediction, searching": 1500,
     "abc": 400,
     "simulation": 1200,
+    PAST_NOISE: 1200,
     "toy": 150,
 }
 NAMES = sorted(OWN)
@@ -75,10 +78,15 @@ def make_engine(name: str, thin: int = 3) -> Engine:
     outputs = [0.5 * np.roll(u[:, 0], 1) + 0.3 * u[:, 1] ** 2 for u in inputs]
     outputs = [y + 0.4 * rng.standard_normal(len(y)) for y in outputs]
     data = Dataset.from_arrays(inputs, outputs, names=("u", "v", "y"))
+    has_noise = name == PAST_NOISE
     grammar = Grammar.narx(
-        inputs=("u", "v"), functions=("abs", "pos[0.3]"), max_lag=2, max_degree=2
+        inputs=("u", "v"),
+        functions=("abs", "pos[0.3]"),
+        max_lag=2,
+        max_degree=2,
+        noise=has_noise,
     )
-    return find_engine(engine_of(name))(
+    return find_engine(engine_of(name), has_noise)(
         problem=Problem(data, grammar.with_initial("u(k-1)").alphabet),
         prior=Prior(expected_terms=4.0),
         moves=Moves(),
@@ -197,9 +205,9 @@ def test_a_searching_chain_is_packed_before_at_and_after_every_choice_of_its_poo
     assert last[0] == straight.informed.pool.key.tolist()
 
 
-def test_a_chain_by_free_runs_is_packed_before_at_and_after_every_adaptation() -> None:
+@pytest.mark.parametrize("name", ["simulation", PAST_NOISE])
+def test_a_chain_by_free_runs_is_packed_before_at_and_after_every_adaptation(name: str) -> None:
     """Rungs, references and counters go on bit for bit; after the burn-in nothing changes."""
-    name = "simulation"
     engine = make_engine(name)
     times = engine.adaptations
     assert times == (150, 300, 600)
@@ -221,15 +229,16 @@ def test_a_chain_by_free_runs_is_packed_before_at_and_after_every_adaptation() -
         assert first[entry].tobytes() != wanted[entry].tobytes(), entry
 
 
+@pytest.mark.parametrize("name", ["simulation", PAST_NOISE])
 @pytest.mark.parametrize("table_bytes", [1, 2**14, 2**24])
-def test_a_chain_by_free_runs_does_not_depend_on_its_table(table_bytes: int) -> None:
+def test_a_chain_by_free_runs_does_not_depend_on_its_table(name: str, table_bytes: int) -> None:
     """Room for little more than one structure, for some, and for all."""
-    engine = replace(make_engine("simulation"), table_bytes=table_bytes)
+    engine = replace(make_engine(name), table_bytes=table_bytes)
     chain = engine.start(5)
     for _ in range(4):
-        chain.advance(N_SAMPLES["simulation"] // 4)
+        chain.advance(N_SAMPLES[name] // 4)
         forget_all(chain.fitting.fits)
-    assert_same(chain.finish(), whole("simulation"))
+    assert_same(chain.finish(), whole(name))
 
 
 _ELSEWHERE = """

@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from tests.engines import abc_engine
+from tests.engines import abc_engine, simulation_engine
 
 from adjoin import Dataset, Grammar, Structure
 from adjoin.data.scaling import Scaling
 from adjoin.grammar.terms import Term
 from adjoin.inference.engines.abc import AbcEngine
+from adjoin.inference.engines.free_run_work import make_fit_work, make_free_run
+from adjoin.inference.engines.innovations import InnovationsEngine
 from adjoin.inference.engines.workspace import make_chain, write_terms
 from adjoin.inference.ladder import Ladder
 from adjoin.kernels.ellipsoids import is_inside, log_volume
@@ -69,7 +71,7 @@ def volume_of(data, fitting, entry, square):
 class Bench(NamedTuple):
     """An engine's tables, and a chain to hold a structure."""
 
-    engine: AbcEngine
+    engine: AbcEngine | InnovationsEngine
     fitting: FitWork
     chain: Chain
 
@@ -106,16 +108,14 @@ class Bench(NamedTuple):
 def make_bench(
     data: Dataset, grammar: Grammar, scaling: Scaling | None = None, is_residual: bool = False
 ) -> Bench:
-    engine = abc_engine(
-        data,
-        grammar.alphabet,
-        10,
-        ladder=Ladder(rungs=1),
-        scaling=scaling,
-        is_residual=is_residual,
-    )
-    chain = make_chain(engine.capacity, engine.encoding.max_degree)
-    return Bench(engine, engine.start(0).fitting, chain)
+    units = {"scaling": scaling, "is_residual": is_residual}
+    if grammar.alphabet.has_noise:
+        engine = simulation_engine(data, grammar.alphabet, **units)
+    else:
+        engine = abc_engine(data, grammar.alphabet, 10, ladder=Ladder(rungs=1), **units)
+    capacity, degree = engine.capacity, engine.encoding.max_degree
+    fitting = make_fit_work(make_free_run(engine.problem), capacity, degree)
+    return Bench(engine, fitting, make_chain(capacity, degree))
 
 
 def terms_of(text: str, grammar: Grammar) -> list[Term]:
@@ -164,6 +164,16 @@ EQUATIONS = {
     "a linear output": "0.4*u(k-1) + 0.3*y(k-1) - 0.5*y(k-3)",
     "output in hinges": "0.5*u(k-1) + 0.6*y(k-1) - 0.4*pos(y(k-1) - 0.3)"
     " - 0.1*pos(y(k-2) + 0.2)*pos(v(k) - 0.3) + 0.05*pos(y(k-3) + 0.2)^2",
+}
+
+
+PAST_NOISE = Grammar.narx(inputs=("u", "v"), functions="tanh", max_lag=3, max_degree=3, noise=True)
+
+
+PAST_NOISE_EQUATIONS = {
+    "past noise": "0.6*u(k-1) + 0.5*y(k-1) + 0.6*e(k-1) - 0.2*e(k-3)",
+    "products with past noise": "0.5*u(k-1) + 0.2*u(k-1)*e(k-1) - 0.03*v(k)*e(k-1)*e(k-2)"
+    " + 0.02*y(k-1)*e(k-2)^2 + 0.2*tanh(u(k))*e(k-3) - 0.01*e(k-1)^3 + 0.3*tanh(y(k-2))",
 }
 
 

@@ -28,6 +28,7 @@ SISO = Grammar.narx(max_lag=2, max_degree=2, constant=False)
 WITH_CONSTANT = Grammar.narx(max_lag=2, max_degree=2)
 CUBIC = Grammar.narx(max_lag=2, max_degree=3)
 TWO = Grammar.narx(inputs=("u", "v"), functions=("abs", "tanh"), max_lag=2, max_degree=2)
+PAST_NOISE = Grammar.narx(max_lag=2, max_degree=2, noise=True)
 LOOSE = Prior(
     expected_terms=5.0, degree_rate=1.2, lag_decay=0.9, coefficient_sd=0.5, noise_scale=0.1
 )
@@ -53,6 +54,20 @@ class Case(NamedTuple):
     n_pieces: int = 2
     functions: tuple[str, ...] = ()
     noise: str = "white"
+
+
+def memory_data(n_inputs: int = 1, lengths: tuple[int, ...] = (60,), seed: int = 0) -> Dataset:
+    """Short records whose noise has a memory, by itself and in a product."""
+    rng = np.random.default_rng(seed)
+    inputs, outputs = [], []
+    for n in lengths:
+        u, e, y = rng.standard_normal((n, n_inputs)), 0.5 * rng.standard_normal(n), np.zeros(n)
+        for k in range(2, n):
+            y[k] = 0.4 * y[k - 1] + 0.5 * u[k - 1, 0] - 0.2 * u[k - 2, -1] ** 2 + e[k]
+            y[k] += 0.6 * e[k - 1] + 0.4 * u[k - 1, 0] * e[k - 1]
+        inputs.append(u)
+        outputs.append(1.5 * y)
+    return Dataset.from_arrays(inputs, outputs, names=(*("u", "v")[:n_inputs], "y"))
 
 
 CASES = {
@@ -113,6 +128,32 @@ CASES = {
         rungs=2,
         is_residual=True,
         noise="ar2",
+    ),
+    "past noise": Case(memory_data(seed=20), PAST_NOISE, n_samples=120),
+    "past noise, degree three, two records": Case(
+        memory_data(lengths=(40, 25), seed=21),
+        Grammar.narx(max_lag=2, max_degree=3, noise=True, constant=False),
+        HYPER,
+        power=0.6,
+        rungs=3,
+        interval=1,
+    ),
+    "past noise, fixed terms, two inputs, functions": Case(
+        memory_data(2, lengths=(30, 8, 15), seed=22),
+        Grammar.narx(
+            inputs=("u", "v"), functions=("abs", "tanh"), max_lag=2, max_degree=2, noise=True
+        ).with_initial("e(k-1) + u(k-1)*e(k-2)"),
+        rungs=2,
+        hottest=0.8,
+        interval=1,
+        n_samples=80,
+        functions=("abs", "tanh"),
+    ),
+    "past noise, residual": Case(
+        memory_data(seed=23), PAST_NOISE.with_initial("u(k-1) + y(k-1)"), rungs=2, is_residual=True
+    ),
+    "past noise, likelihood off": Case(
+        memory_data(seed=24), PAST_NOISE, HYPER, power=0.0, n_samples=400
     ),
     "likelihood off": Case(rig_data(seed=15), WITH_CONSTANT, HYPER, power=0.0, n_samples=400),
     "residual, likelihood off": Case(

@@ -11,6 +11,8 @@ from tests.kernels.fit_bench import (
     EQUATIONS,
     GRAMMAR,
     IS_COMPILED,
+    PAST_NOISE,
+    PAST_NOISE_EQUATIONS,
     PINNED,
     TRUTH,
     make_bench,
@@ -20,6 +22,7 @@ from tests.kernels.fit_bench import (
 )
 from tests.naive.fits import FreeRuns
 from tests.naive.gains import first_order_gain, gain_beside
+from tests.naive.past_noise import Predictions
 from tests.naive.prior import TermPrior
 
 from adjoin import Dataset, Grammar, Model, Structure
@@ -50,17 +53,21 @@ def _candidates(selection: Selection, terms: list[Term], n: int) -> np.ndarray:
     return np.sort(np.append(0, drawn))
 
 
-@pytest.mark.parametrize("name", EQUATIONS)
+@pytest.mark.parametrize("name", [*EQUATIONS, *PAST_NOISE_EQUATIONS])
 def test_gains_are_those_of_the_formulas(name: str) -> None:
     """Over blocks and records of several lengths, with functions and products of all signals."""
-    data, model = rig_data(), Model.parse(f"y(k) = {EQUATIONS[name]}", inputs=("u", "v"))
+    equation = (EQUATIONS | PAST_NOISE_EQUATIONS)[name]
+    data, model = rig_data(), Model.parse(f"y(k) = {equation}", inputs=("u", "v"))
     terms, theta = list(model.structure), list(model.theta)
-    grammar = SMALL.with_initial(model.structure)  # so that all atoms have numbers
-    selection = _selection(Problem(data, grammar.alphabet))
+    has_noise = model.structure.has_noise
+    # So that all atoms have numbers.
+    grammar = (PAST_NOISE if has_noise else SMALL).with_initial(model.structure)
+    objective = PREDICTION if has_noise else SIMULATION
+    selection = _selection(Problem(data, grammar.alphabet), objective)
     places = _candidates(selection, terms, N_COMPARED)
     gains = selection.gains(_step(selection.problem, terms, np.array(theta)))[places]
     law = TermPrior(grammar.alphabet, Prior())
-    runs = FreeRuns(data, law)
+    runs = (Predictions if has_noise else FreeRuns)(data, law)
     own = [law.encode(term) for term in terms]
     keys = selection.terms.key[places]
     wanted = [

@@ -106,6 +106,9 @@ def test_the_compiled_ladder_equals_the_plain_one(name: str) -> None:
         assert twin.modes.references
         names = [atom.function for key in twin.found for t in key for atom in twin.law.decode(t)]
         assert set(names) >= set(case.functions)
+        if case.grammar.alphabet.has_noise and case.power:  # in what was accepted, too
+            drawn = [[a.signal for t in s.terms for a in twin.law.decode(t)] for s in plain]
+            assert 0.1 < np.mean(["e" in signals for signals in drawn]) <= 1.0
 
 
 def _assert_is_the_whole_ratio(twin: Twin, decision: Decision) -> None:
@@ -142,7 +145,15 @@ def _assert_is_the_whole_ratio(twin: Twin, decision: Decision) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["one rung", "constant, three rungs", "residual, hyperprior", "power", "hyperprior"]
+    "name",
+    [
+        "one rung",
+        "constant, three rungs",
+        "residual, hyperprior",
+        "power",
+        "hyperprior",
+        "past noise, degree three, two records",
+    ],
 )
 def test_both_stages_together_are_the_whole_ratio(name: str) -> None:
     """Of every change that passed the first; the second corrects what Laplace got wrong."""
@@ -199,7 +210,13 @@ def test_stages_of_listed_numbers(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["one rung", "constant, three rungs", "two inputs, two records, functions", "residual"],
+    [
+        "one rung",
+        "constant, three rungs",
+        "two inputs, two records, functions",
+        "residual",
+        "past noise, fixed terms, two inputs, functions",
+    ],
 )
 def test_a_chain_is_the_same_however_it_is_cut_and_whatever_it_has_forgotten(name: str) -> None:
     """By hand after every piece, and by a table with room for little more than one mode."""

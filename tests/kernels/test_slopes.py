@@ -1,4 +1,4 @@
-"""Slopes of free runs equal finite differences."""
+"""Slopes of runs, free or with past noise, equal finite differences."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import pytest
 from tests.kernels.fit_bench import (
     EQUATIONS,
     GRAMMAR,
+    PAST_NOISE,
+    PAST_NOISE_EQUATIONS,
     linearise_chain,
     make_bench,
     outputs_of,
@@ -19,12 +21,14 @@ from adjoin.data.scaling import Scaling
 
 
 @pytest.mark.parametrize("is_scaled", [False, True])
-@pytest.mark.parametrize("name", EQUATIONS)
+@pytest.mark.parametrize("name", [*EQUATIONS, *PAST_NOISE_EQUATIONS])
 def test_slopes_equal_finite_differences(name: str, is_scaled: bool) -> None:
     """In the program's order of terms; over blocks and records, functions of scaled signals."""
-    data, model = rig_data(), Model.parse(f"y(k) = {EQUATIONS[name]}", inputs=("u", "v"))
+    equation = (EQUATIONS | PAST_NOISE_EQUATIONS)[name]
+    data, model = rig_data(), Model.parse(f"y(k) = {equation}", inputs=("u", "v"))
     scaling = Scaling(data.names, np.array([0.1, 0.2, -0.1]), np.array([1.5, 0.7, 0.6]))
-    bench = make_bench(data, GRAMMAR, scaling if is_scaled else None)
+    grammar = PAST_NOISE if model.structure.has_noise else GRAMMAR
+    bench = make_bench(data, grammar, scaling if is_scaled else None)
     terms, theta, step = list(model.structure), np.array(model.theta), 1e-5
     slopes = np.empty((bench.engine.regression.n_rows, len(terms)))
     for j, unit in enumerate(np.eye(len(terms))):

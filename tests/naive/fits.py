@@ -34,6 +34,9 @@ Functions = dict[str, Callable[[float], float]]
 class FreeRuns:
     """Free runs of any terms from the measured start of every record, and their slopes."""
 
+    sign = 1.0
+    """Of what is fed back, by the run."""
+
     def __init__(self, data: Dataset, law: TermPrior) -> None:
         self.data, self.law, self.names = data, law, data.names
         self.first = law.alphabet.max_lag
@@ -47,6 +50,15 @@ class FreeRuns:
         ]
 
         self.run = lru_cache(maxsize=4)(self._run)  # an error is mostly followed by its slopes
+
+    @property
+    def fed_back(self) -> str:
+        """The signal that a run makes itself."""
+        return self.names.output
+
+    def _series(self, number: int, run: list[float]) -> simulate.Series:
+        """All signals of a record, with its run."""
+        return {**self.inputs[number], self.names.output: run}
 
     def _run(self, terms: tuple[Term, ...], theta: tuple[float, ...]) -> list[list[float]] | None:
         """The output of every record, its seeds included; None if a record diverges."""
@@ -75,25 +87,25 @@ class FreeRuns:
         if runs is None:
             return np.full((len(self.measured), len(terms)), math.inf), math.inf * self.measured
         atoms = [self.law.decode(term) for term in terms]
-        slopes = [
-            self._slopes(atoms, theta, {**inputs, self.names.output: run})
-            for inputs, run in zip(self.inputs, runs, strict=True)
-        ]
+        slopes = [self._slopes(atoms, theta, self._series(i, run)) for i, run in enumerate(runs)]
         return np.concatenate(slopes), self._residual(runs)
 
     def _slopes(
         self, terms: list[tuple[Atom, ...]], theta: list[float], series: simulate.Series
     ) -> np.ndarray:
-        """∂y(k)/∂θ = φ(k) + Σ_j θ_j Σ_a f_a'(y(k-l_a)) Π_{b≠a} f_b · ∂y(k-l_a)/∂θ."""
+        """∂y(k)/∂θ = φ(k) ± Σ_j θ_j Σ_a f_a'(z(k-l_a)) Π_{b≠a} f_b · ∂y(k-l_a)/∂θ.
+
+        With z what is fed back: the run y itself, or what it leaves.
+        """
         n, first = len(series[self.names.output]), self.first
         slope, gain = np.zeros((n, len(terms))), {}
         for j, term in enumerate(terms):
             value = [self._values(simulate.FUNCTIONS, atom, series) for atom in term]
             slope[first:, j] = np.prod(value, axis=0)
             for i, atom in enumerate(term):
-                if atom.signal == self.names.output:
+                if atom.signal == self.fed_back:
                     rest = np.prod([*value[:i], np.ones(n - first), *value[i + 1 :]], axis=0)
-                    inner = self._values(simulate.SLOPES, atom, series)
+                    inner = self.sign * self._values(simulate.SLOPES, atom, series)
                     gain[atom.lag] = gain.get(atom.lag, 0.0) + theta[j] * inner * rest
         for k in range(first, n):
             for lag, factor in gain.items():
@@ -163,16 +175,25 @@ class Fit:
 
 
 class Fitting:
-    """Free-run least-squares fits: Levenberg-Marquardt from the one-step solution."""
+    """Free-run least-squares fits: Levenberg-Marquardt from the one-step solution.
 
-    def __init__(self, runs: FreeRuns, coefficient: float, is_residual: bool = False) -> None:
+    `noise` : a guess of past noise in every record, for that solution.
+    """
+
+    def __init__(
+        self,
+        runs: FreeRuns,
+        coefficient: float,
+        is_residual: bool = False,
+        noise: list[list[float]] | None = None,
+    ) -> None:
         self.runs, self.coefficient = runs, coefficient
-        self.columns = Columns(runs.data, runs.law)
+        self.columns = Columns(runs.data, runs.law, noise)
         self.square = float(runs.measured @ runs.measured)
         self.pinned = self.columns.white_box(runs.law.fixed if is_residual else [])
 
     def n_back(self, term: Term) -> int:
-        return sum(atom.signal == self.runs.names.output for atom in self.runs.law.decode(term))
+        return sum(atom.signal == self.runs.fed_back for atom in self.runs.law.decode(term))
 
     def ordered(self, terms: list[Term]) -> list[Term]:
         """By number of fed-back atoms, pure before mixed, short before long, then by atoms."""

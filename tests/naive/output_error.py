@@ -3,7 +3,8 @@
 Free runs go to their end, modes are searched with explicit Jacobians, and Gaussians are written
 with the matrices as they are, of the free coefficients only. A decision is a sum of named log
 densities (`Ratio`), so that what is multiplied can be checked. The chain consumes the same random
-numbers as the compiled one: equal seeds and equal states give equal chains.
+numbers as the compiled one: equal seeds and equal states give equal chains. Where an alphabet has
+past noise, predictions one step ahead take the place of free runs.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from tests.naive.colours import LOST, Noise, Run, is_stationary, judged, whitened
 from tests.naive.fits import Fitting, FreeRuns, unit_factor
+from tests.naive.past_noise import Predictions, guess
 from tests.naive.prediction import Moves, Sample, noise_scale
 from tests.naive.prior import Term, TermPrior, draw_categorical
 
@@ -54,7 +56,10 @@ class Modes(Fitting):
         is_residual: bool,
         order: int = 0,
     ) -> None:
-        super().__init__(runs, coefficient, is_residual)
+        has_noise = isinstance(runs, Predictions)
+        super().__init__(
+            runs, coefficient, is_residual, guess(runs.data, runs.first) if has_noise else None
+        )
         self.noise, self.power, self.order = noise, power, order
         self.lengths = [len(record.output) - runs.first for record in runs.data.records]
         self.references: list[dict[Term, float]] = []
@@ -269,7 +274,7 @@ class Twin:
     ) -> None:
         self.law, self.prior, self.power = TermPrior(alphabet, prior), prior, powers[0]
         self.moves = Moves(self.law, moves.probabilities)
-        self.runs = FreeRuns(data, self.law)
+        self.runs = (Predictions if alphabet.has_noise else FreeRuns)(data, self.law)
         self.order = order if self.power else 0
         n_rows = len(self.runs.measured) - self.order * len(data.records) if self.power else 0
         scale = noise_scale(prior, data, alphabet.max_lag)

@@ -166,19 +166,23 @@ class Moves:
 
 
 class Columns:
-    """Explicit columns of terms, and the output, over all records."""
+    """Explicit columns of terms, and the output, over all records; past noise as it is given."""
 
-    def __init__(self, data: Dataset, law: TermPrior) -> None:
-        self.data, self.law = data, law
+    def __init__(
+        self, data: Dataset, law: TermPrior, noise: list[list[float]] | None = None
+    ) -> None:
+        self.data, self.law, self.noise = data, law, noise
         self.max_lag = law.alphabet.max_lag
         self.output = np.concatenate([r.output[self.max_lag :] for r in data.records])
         self._seen: dict[Term, np.ndarray] = {}
 
     def atom(self, atom: Atom) -> np.ndarray:
         names, parts = self.data.names, []
-        for record in self.data.records:
+        for number, record in enumerate(self.data.records):
             signal = record.output
-            if atom.signal != names.output:
+            if atom.signal == names.noise:
+                signal = np.array(self.noise[number])
+            elif atom.signal != names.output:
                 signal = record.inputs[:, names.inputs.index(atom.signal)]
             past = signal[self.max_lag - atom.lag : len(signal) - atom.lag]
             parts += [apply(FUNCTIONS, atom.function, x) for x in past.tolist()]

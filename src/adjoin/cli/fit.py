@@ -109,6 +109,13 @@ def fit(
             r"  \[default: never]"
         ),
     ] = None,
+    past_noise: Annotated[
+        bool,
+        typer.Option(
+            "--past-noise",
+            help="Of prediction: models may have past noise e(k-1), … (NARMAX).",
+        ),
+    ] = False,
     rule: Annotated[
         str, typer.Option(help="Of abc, where its tolerance ends up: default or paper.")
     ] = "default",
@@ -119,8 +126,8 @@ def fit(
         int | None,
         typer.Option(
             min=1,
-            help="Of abc, how many tolerances; of simulation, how many powers of the likelihood."
-            r"  \[default: 12; of simulation 4]",
+            help="Of abc, how many tolerances; of simulation and with past noise, how many powers"
+            r" of the likelihood.  \[default: 12 tolerances, 4 powers]",
         ),
     ] = None,
     max_lag: Annotated[int, typer.Option(min=1, help="Largest lag.")] = 10,
@@ -130,7 +137,7 @@ def fit(
         str | None,
         typer.Option(
             help="Samples per chain, or auto: until the chains agree."
-            r"  \[default: auto; of abc 30000, of simulation 10000]",
+            r"  \[default: auto; of abc 30000, of simulation and with past noise 10000]",
         ),
     ] = None,
     max_samples: Annotated[
@@ -230,16 +237,19 @@ def fit(
             if not 0.0 < validation < 1.0:
                 raise AdjoinError(f"--validation is a share between 0 and 1, not {validation:g}")
             train, held_out = everything.split(1.0 - validation)
-    is_simulation = objective_name(objective) == SIMULATION.name
-    given = {"tolerance": tolerance, "rungs": None if is_simulation else rungs}
+    chosen = None if grammar is None else _grammar_file(grammar)
+    has_noise = past_noise or (chosen is not None and chosen.alphabet.has_noise)
+    has_powers = has_noise or objective_name(objective) == SIMULATION.name
+    given = {"tolerance": tolerance, "rungs": None if has_powers else rungs}
     ladder = {name: value for name, value in given.items() if value is not None}
     identifier = Identifier(
         objective=objective,
-        grammar=None if grammar is None else _grammar_file(grammar),
+        grammar=chosen,
+        past_noise=past_noise,
         max_lag=max_lag,
         max_degree=max_degree,
         expected_terms=expected_terms,
-        samples=_samples(samples, objective),
+        samples=_samples(samples, SIMULATION.name if has_powers else objective),
         max_samples=max_samples,
         time_limit=time_limit,
         burn_in=burn_in,
@@ -257,7 +267,7 @@ def fit(
         likelihood_power=_power(likelihood_power),
         rule=rule,
         ladder=ladder or None,
-        search={"rungs": rungs} if is_simulation and rungs is not None else None,
+        search={"rungs": rungs} if has_powers and rungs is not None else None,
         noise=noise,
         horizon=horizon,
         runaway=runaway,

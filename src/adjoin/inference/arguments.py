@@ -64,12 +64,19 @@ def check_arguments(
         )
     _check_options(given, default, engine)
     require_seed(given["seed"])
+    _check_switches(given)
+    if initial is not None and not isinstance(initial, str | Structure):
+        raise AdjoinError(f"initial must be an equation's right-hand side, not {initial!r}")
+
+
+def _check_switches(given: Mapping[str, Any]) -> None:
+    """Refuse what is neither on nor off, nor left open where it may be."""
     for name in ("center", "scale", "progress"):
         is_known = isinstance(given[name], bool | np.bool) or given[name] is None
         if not is_known and not (name == "progress" and callable(given[name])):
             raise AdjoinError(f"{name} must be True, False or None, not {given[name]!r}")
-    if initial is not None and not isinstance(initial, str | Structure):
-        raise AdjoinError(f"initial must be an equation's right-hand side, not {initial!r}")
+    if not isinstance(given["past_noise"], bool | np.bool):
+        raise AdjoinError(f"past_noise must be True or False, not {given['past_noise']!r}")
 
 
 def _check_auto(given: Mapping[str, Any], default: Mapping[str, Any], engine: type[Engine]) -> None:

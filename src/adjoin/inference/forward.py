@@ -4,7 +4,8 @@ Receives a `Problem` and a `Prior` (for the alphabet alone); gives structures as
 coefficients in model units. From :math:`y(k-1)` and the fixed terms, each step adds the term that
 gains most: candidates are ranked by what they gain to first order (``kernels/gains.py``), the first
 `N_REFITTED` are fitted (more while gains are large), and the best of these stays. The first step
-looks from all `STARTS`.
+looks from all `STARTS`. Where there may be past noise, predictions one step ahead are runs as well:
+they feed back what they leave.
 
 Screening costs about :math:`n_{rows} n_{terms} (p + 8)` products for a model of p terms. Where that
 is more than `MOST_WORK`, all terms are first held against windows of the records, spread over all,
@@ -98,6 +99,7 @@ def forward_path(
     max_terms : int
         Fixed terms count.
     objective : {"simulation", "prediction"}
+        With past noise in the alphabet, predictions only.
     seed : int
         For alphabets that are too large to be looked at as a whole.
     """
@@ -178,7 +180,13 @@ class Selection:
     ) -> None:
         encoding = problem.encoding
         self.problem, self.encoding, self.regression = problem, encoding, problem.regression
-        self.is_ahead = objective == PREDICTION
+        if problem.has_noise and objective != PREDICTION:
+            raise AdjoinError(
+                "past noise is what one-step predictions leave; use objective='prediction', or a"
+                " grammar without noise"
+            )
+        # Past noise is fed back, and then predictions are runs as well.
+        self.is_ahead = objective == PREDICTION and not problem.has_noise
         self.start = self._start_terms()
         self.max_terms = min(max_terms, problem.capacity)
         if len(self.start) > self.max_terms:

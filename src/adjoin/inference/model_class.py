@@ -23,7 +23,7 @@ from adjoin.inference.prior import Prior
 def choose_grammar(
     given: Mapping[str, Any], default: Mapping[str, Any], data: Dataset, prior: Prior
 ) -> Grammar:
-    """The user's grammar, or polynomial NARX of the data's signals, with the fixed terms.
+    """The user's grammar, or polynomial NARX or NARMAX of the data's signals, with fixed terms.
 
     Parameters
     ----------
@@ -38,6 +38,7 @@ def choose_grammar(
         grammar = Grammar.narx(
             inputs=data.names.inputs,
             output=data.names.output,
+            noise=bool(given["past_noise"]),
             functions=_functions(given, default, data),
             constant=prior.constant_odds > 0.0,
             max_lag=given["max_lag"],
@@ -47,6 +48,11 @@ def choose_grammar(
         raise AdjoinError(f"grammar must be an adjoin.Grammar, not {grammar!r}")
     elif given["functions"]:
         raise AdjoinError("the grammar has its own functions; set them there only")
+    elif given["past_noise"]:
+        raise AdjoinError(
+            "the grammar says whether there is past noise; set it there only, as"
+            " Grammar.narx(noise=True)"
+        )
     else:
         if given["knots"] != default["knots"]:
             raise AdjoinError("the grammar has its own hinges; set their knots there only")

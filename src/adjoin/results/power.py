@@ -173,7 +173,10 @@ def _unexplained(
 
 
 def _weights(posterior: Collection) -> Iterator[tuple[str, Float1D]]:
-    """Of each learned term of the MAP model, the autocorrelation of a_j about zero."""
+    """Of each learned term of the MAP model, the autocorrelation of a_j about zero.
+
+    Past noise is a guess there, as columns have it.
+    """
     problem, structure = posterior.run.problem, posterior.map_model.structure
     learned = [i for i, term in enumerate(structure) if term not in problem.pinned.terms]
     columns = problem.rows.design(structure)[:, learned]

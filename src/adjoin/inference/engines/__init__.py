@@ -32,7 +32,7 @@ def find_engine(objective: object, has_noise: bool = False) -> type[Engine]:
     if has_noise and name != PREDICTION.name:
         raise AdjoinError(
             f"past noise is what one-step predictions leave, and objective='{name}' makes none; use"
-            f" objective='{PREDICTION.name}', a grammar without noise, or objective='simulation'"
+            f" objective='{PREDICTION.name}', models without past noise, or objective='simulation'"
             " with noise='ar'"
         )
     module, _, engine = (_PAST_NOISE if has_noise else ENGINES[name]).partition(":")

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from adjoin.inference.engines.simulation import SimulationEngine, describe_chains
 from adjoin.inference.engines.simulation_setup import SEARCH, Start
-from adjoin.inference.forward import SIMULATION as BY_RUNS
+from adjoin.inference.forward import PREDICTION as FORWARD_PREDICTION
 from adjoin.inference.objective import PREDICTION, Objective
 from adjoin.inference.search import SearchSettings
 from adjoin.inference.settings import OwnSettings
@@ -32,6 +32,7 @@ class InnovationsEngine(SimulationEngine):
     name: ClassVar[str] = PREDICTION.name
     options: ClassVar[Mapping[str, str]] = {"likelihood_power": "power", "search": "search"}
     start_names: ClassVar[tuple[str, ...]] = STARTS
+    has_noise: ClassVar[bool] = True
 
     @property
     def objective(self) -> Objective:
@@ -44,7 +45,7 @@ class InnovationsEngine(SimulationEngine):
         return SearchSettings(self.search)
 
     def _find_starts(self) -> dict[str, Start | None]:
-        return {ONE_STEP: self._selected(BY_RUNS)}
+        return {ONE_STEP: self._selected(FORWARD_PREDICTION)}
 
     @staticmethod
     def read_objective(settings: Mapping[str, Any]) -> Objective:

@@ -70,6 +70,17 @@ class SimulationEngine(SimulationSetup):
     default_search: ClassVar[Search] = SEARCH
     has_stages: ClassVar[bool] = False
     kernel: ClassVar[Callable[..., Any]] = staticmethod(run_output_error)
+    has_noise: ClassVar[bool] = False
+    """Whether its runs are predictions that feed past noise back."""
+
+    def __post_init__(self) -> None:
+        if self.problem.has_noise != self.has_noise:  # runs would be other ones than it says
+            raise AdjoinError(
+                "predictions need past noise to feed back; use PredictionEngine without"
+                if self.has_noise
+                else "a free run has no past noise; use a grammar without it"
+            )
+        super().__post_init__()
 
     @property
     def objective(self) -> Objective:

@@ -125,8 +125,8 @@ class SimulationSetup:
             )
         if self.search.flips:
             raise AdjoinError(
-                "search: flips are for objective='prediction'; with objective='simulation' there"
-                " are candidates, moves, rungs, hottest, interval and screenings"
+                "search: flips are for objective='prediction' without past noise; here there are"
+                " candidates, moves, rungs, hottest, interval and screenings"
             )
         prior, encoding = self.prior, self.encoding
         target = Target(
