@@ -14,6 +14,7 @@ from tests.kernels.ladder_cases import UNEVEN, hard_data, rig_data
 from tests.naive.output_error import Mode, Twin
 from tests.naive.prediction import Sample
 from tests.naive.prior import Term
+from tests.naive.slope_moves import InformedTwin
 
 from adjoin import Dataset, Grammar
 from adjoin.inference.engines.simulation_chain import SimulationChain
@@ -22,6 +23,8 @@ from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
 from adjoin.inference.search import Search
 
+N_INFORMED = 2
+"""Informed moves of a rung in a sweep, where there are candidates."""
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 
 SISO = Grammar.narx(max_lag=2, max_degree=2, constant=False)
@@ -54,6 +57,7 @@ class Case(NamedTuple):
     n_pieces: int = 2
     functions: tuple[str, ...] = ()
     noise: str = "white"
+    candidates: int = 0
 
 
 def memory_data(n_inputs: int = 1, lengths: tuple[int, ...] = (60,), seed: int = 0) -> Dataset:
@@ -155,6 +159,38 @@ CASES = {
     "past noise, likelihood off": Case(
         memory_data(seed=24), PAST_NOISE, HYPER, power=0.0, n_samples=400
     ),
+    "informed": Case(rig_data(seed=20), WITH_CONSTANT, candidates=99, n_samples=120),
+    "informed, three rungs": Case(
+        rig_data(2, lengths=(30, 20), seed=21),
+        Grammar.narx(inputs=("u", "v"), max_lag=2, max_degree=1, functions=("tanh",)),
+        power=0.6,
+        rungs=3,
+        interval=2,
+        candidates=99,
+        n_samples=60,
+    ),
+    "informed, residual": Case(
+        rig_data(seed=22),
+        SISO.with_initial("u(k-1) + u(k-2)^2"),
+        HYPER,
+        rungs=2,
+        interval=1,
+        is_residual=True,
+        candidates=99,
+        n_samples=60,
+    ),
+    "informed, coloured noise": Case(
+        rig_data(2, lengths=(30, 8, 15), seed=23),
+        Grammar.narx(inputs=("u", "v"), max_lag=2, max_degree=1),
+        noise="ar2",
+        candidates=99,
+    ),
+    "informed, past noise": Case(
+        memory_data(seed=24),
+        Grammar.narx(noise=True, max_lag=2, max_degree=1),
+        candidates=99,
+        n_samples=150,
+    ),
     "likelihood off": Case(rig_data(seed=15), WITH_CONSTANT, HYPER, power=0.0, n_samples=400),
     "residual, likelihood off": Case(
         rig_data(seed=16),
@@ -176,7 +212,13 @@ def make_chain_of(case: Case, seed: int, **more: Any) -> SimulationChain:
         case.moves,
         case.power,
         thin=case.thin,
-        search=Search(rungs=case.rungs, hottest=case.hottest, interval=case.interval),
+        search=Search(
+            candidates=case.candidates,
+            moves=N_INFORMED,
+            rungs=case.rungs,
+            hottest=case.hottest,
+            interval=case.interval,
+        ),
         is_residual=case.is_residual,
         noise=case.noise,
         **more,
@@ -189,7 +231,9 @@ def make_twin(case: Case, **more: Any) -> Twin:
     powers = (case.power,)
     if case.rungs > 1:
         powers = tuple(case.power * np.geomspace(1.0, case.hottest, case.rungs))
-    return Twin(
+    if case.candidates:
+        more |= {"candidates": candidates_of(make_chain_of(case, 0)), "n_moves": N_INFORMED}
+    return (InformedTwin if case.candidates else Twin)(
         case.data,
         case.grammar.alphabet,
         case.prior,
@@ -201,6 +245,12 @@ def make_twin(case: Case, **more: Any) -> Twin:
         order=ORDERS[case.noise],
         **more,
     )
+
+
+def candidates_of(chain: SimulationChain) -> list[Term]:
+    """What informed moves choose from, in the order they do; all terms, but the fixed ones."""
+    assert len(chain.informed.pool.key) == len(chain.engine.terms.key)
+    return [chain.engine.encoding.digits(key) for key in chain.informed.pool.key.tolist()]
 
 
 def advance(chain: SimulationChain, n_samples: int) -> None:
@@ -289,7 +339,8 @@ def modes_of(chain: SimulationChain) -> dict[frozenset[Term], Mode]:
 
 
 def forget(chain: SimulationChain) -> None:
-    """Both tables."""
+    """All tables."""
+    chain.informed.bases.n_terms[:] = -1
     fitting = chain.fitting
     fitting.table.size[:] = fitting.fits.n_entries[:] = 0
     fitting.fits.n_keys[:] = fitting.fits.n_values[:] = 0

@@ -28,6 +28,7 @@ from tests.kernels.output_error_cases import (
 )
 from tests.naive.output_error import FREEDOM, WIDE, Decision, Ratio, Twin
 from tests.naive.prediction import INVERSE, Sample
+from tests.naive.slope_moves import KINDS, InformedTwin
 
 from adjoin.inference.engines.simulation_chain import SimulationChain
 
@@ -94,6 +95,8 @@ def test_the_compiled_ladder_equals_the_plain_one(name: str) -> None:
         left = np.hstack([getattr(sample, field) for sample in fast])
         right = np.hstack([getattr(sample, field) for sample in plain])
         np.testing.assert_allclose(left, right, rtol=1e-8, atol=1e-10, err_msg=field)
+    if isinstance(twin, InformedTwin):
+        assert chain.finish().search.counter[:3].tolist() == list(twin.tried.values())
     if twin.order:
         np.testing.assert_allclose(chain.finish().rho, twin.rho, rtol=1e-8)
     if IS_COMPILED:  # the comparison is worth something
@@ -104,6 +107,9 @@ def test_the_compiled_ladder_equals_the_plain_one(name: str) -> None:
             assert 3 < rung.counts["stay"][2] < rung.counts["stay"][1]
         assert case.rungs == 1 or any(rung.swaps[1] for rung in twin.rungs)
         assert twin.modes.references
+        if isinstance(twin, InformedTwin):
+            kinds = [decision.move for decision in twin.decisions if decision.is_accepted]
+            assert set(kinds) >= set(KINDS)
         names = [atom.function for key in twin.found for t in key for atom in twin.law.decode(t)]
         assert set(names) >= set(case.functions)
         if case.grammar.alphabet.has_noise and case.power:  # in what was accepted, too
@@ -216,6 +222,7 @@ def test_stages_of_listed_numbers(name: str) -> None:
         "two inputs, two records, functions",
         "residual",
         "past noise, fixed terms, two inputs, functions",
+        "informed, three rungs",
     ],
 )
 def test_a_chain_is_the_same_however_it_is_cut_and_whatever_it_has_forgotten(name: str) -> None:

@@ -15,15 +15,22 @@ CLEAR = 1e-10
 
 def gain_beside(own: np.ndarray, slope: np.ndarray, residual: np.ndarray) -> float:
     """(r·s⊥)² / ‖s⊥‖², s⊥ what is left of a slope beside the model's own; 0 if nothing is."""
+    return gain_and_square(own, slope, residual)[0]
+
+
+def gain_and_square(
+    own: np.ndarray, slope: np.ndarray, residual: np.ndarray
+) -> tuple[float, float]:
+    """The same, and ‖s⊥‖²."""
     if not (np.isfinite(slope).all() and np.isfinite(own).all()):
-        return 0.0
+        return 0.0, 0.0
     basis, _ = np.linalg.qr(own)
     across = slope - basis @ (basis.T @ slope)
     across = across - basis @ (basis.T @ across)
     square = float(across @ across)
     if not square > CLEAR * float(slope @ slope):
-        return 0.0
-    return float(residual @ across) ** 2 / square
+        return 0.0, 0.0
+    return float(residual @ across) ** 2 / square, square
 
 
 def first_order_gain(

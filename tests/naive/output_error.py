@@ -336,6 +336,8 @@ class Twin:
                 if self.prior.coefficient_shape is not None:
                     self._draw_coefficient(rng, rung)
             self.n_drawn += 1
+            for c in range(len(self.rungs) if self.n_drawn % self.interval == 0 else 0):
+                self.sweep(rng, c)
             if len(self.rungs) > 1 and self.n_drawn % self.interval == 0:
                 self._exchange(rng, self.n_drawn // self.interval % 2)
             if self.n_drawn % self.thin == 0:
@@ -388,11 +390,28 @@ class Twin:
             return
         rung.counts[move][1] += 1
         log_moves = self.moves.log_ratio(move, rung.terms, change)
+        is_accepted = self.decide(rng, c, move, after, log_moves, log_first, log_second)
+        rung.passed[0] += self.has_passed
+        rung.passed[1] += is_accepted
+        rung.counts[move][2] += is_accepted
+
+    def decide(
+        self,
+        rng: np.random.Generator,
+        c: int,
+        move: str,
+        after: list[Term],
+        log_moves: float,
+        log_first: float,
+        log_second: float,
+    ) -> bool:
+        """In two stages, by these uniforms; whether the terms are the rung's now."""
+        rung, self.has_passed = self.rungs[c], False
         here, there = (self.gaussian(terms, rung.power) for terms in (rung.terms, after))
         evidence = (here.log_evidence, there.log_evidence)
         if self.is_delayed and not log_first < log_moves + evidence[1] - evidence[0]:
-            return
-        rung.passed[0] += 1
+            return False
+        self.has_passed = True
         theta = self._ordered(self._drawn(rng, there), after)
         run = self.judge(theta)
         students = (self._log_proposal(here, rung.theta), self._log_proposal(there, theta))
@@ -404,9 +423,10 @@ class Twin:
         self.decisions.append(
             Decision(c, move, rung.theta, theta, rung.coefficient, ratio, is_accepted)
         )
-        if is_accepted and self._take_over(rng, rung, theta, run):
-            rung.counts[move][2] += 1
-            rung.passed[1] += 1
+        return is_accepted and self._take_over(rng, rung, theta, run)
+
+    def sweep(self, rng: np.random.Generator, c: int) -> None:
+        """Moves that are made before every exchange; here none."""
 
     def _move_within(
         self, rng: np.random.Generator, rung: Rung, is_walk: bool, log_uniform: float
