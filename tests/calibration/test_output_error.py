@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -118,23 +118,27 @@ class Run(NamedTuple):
 
 
 RUNGS = Run(Search(rungs=3, hottest=0.3, interval=3), batch=18_000)
+INFORMED = RUNGS._replace(search=replace(RUNGS.search, candidates=99, moves=1))
+"""All terms are candidates; where they are fewer, which ones is decided before anything counts."""
+FEW = RUNGS._replace(search=replace(RUNGS.search, candidates=3, moves=2))
 FEWER = RUNGS._replace(n_batches=16)
+FEWER_INFORMED = INFORMED._replace(n_batches=16)
 PROBLEMS = {
     "one rung": (Problem(series(13), FIVE, LOOSE, moves=EVEN), Run()),
     "three rungs": (Problem(series(11), FIVE, LOOSE, moves=UNEVEN), RUNGS),
-    "constant": (Problem(series(11, level=0.5), SIX, LOOSE, moves=EVEN), RUNGS),
+    "constant": (Problem(series(11, level=0.5), SIX, LOOSE, moves=EVEN), INFORMED),
     "power": (Problem(series(11, (81,)), FIVE, LOOSE, power=0.3, moves=EVEN), Run()),
-    "power, rungs": (Problem(series(13, (81,)), SIX, LOOSE, power=0.3, moves=EVEN), RUNGS),
+    "power, rungs": (Problem(series(13, (81,)), SIX, LOOSE, power=0.3, moves=EVEN), FEW),
     "fixed terms": (
         Problem(series(13), FIVE.with_initial("u(k-1) + abs(u(k-1))*y(k-1)"), LOOSE, moves=UNEVEN),
         RUNGS,
     ),
     "hyperprior": (Problem(series(11), FIVE, HYPER, moves=EVEN), Run()),
     "hyperprior, rungs": (Problem(series(17), FIVE, HYPER, moves=EVEN), RUNGS),
-    "two records": (Problem(series(9, (24, 18)), FIVE, LOOSE, moves=EVEN), RUNGS),
+    "two records": (Problem(series(9, (24, 18)), FIVE, LOOSE, moves=EVEN), INFORMED),
     "residual": (
         Problem(series(10), FIVE.with_initial("y(k-1)"), LOOSE, moves=EVEN, is_residual=True),
-        RUNGS,
+        INFORMED,
     ),
     "coloured": (
         Problem(series(13, rho=(0.6,), noise_sd=1.6), FIVE, LOOSE, moves=EVEN, noise="ar"),
@@ -142,7 +146,7 @@ PROBLEMS = {
     ),
     "coloured, rungs, two records": (
         Problem(series(11, (24, 18), rho=(-0.5,)), FIVE, LOOSE, moves=EVEN, noise="ar"),
-        FEWER,
+        FEWER_INFORMED,
     ),
     "nearly a walk, rungs": (
         Problem(series(11, rho=(0.95,), noise_sd=1.6), FIVE, LOOSE, moves=UNEVEN, noise="ar"),
@@ -156,7 +160,7 @@ PROBLEMS = {
     ),
     "past noise, rungs, two records": (
         Problem(memory(3, (30, 18)), PAST_NOISE, LOOSE, moves=EVEN),
-        FEWER,
+        FEWER_INFORMED,
     ),
 }
 

@@ -39,7 +39,7 @@ OWN: dict[str, dict[str, Any]] = {
     "abc": {"ladder": Ladder(rungs=3, descent=50, stages=3)},
     "simulation": {
         "power": 0.5,
-        "search": Search(rungs=3, hottest=0.2, interval=4, screenings=3),
+        "search": Search(candidates=8, moves=2, rungs=3, hottest=0.2, interval=4, screenings=3),
     },
     "toy": {"rule": "paper"},
 }
