@@ -198,7 +198,7 @@ def describe_chains(traces: Mapping[int, ChainTrace], start_names: Sequence[str]
     }
 
 
-def start_of(seed: np.random.SeedSequence | int, start_names: Sequence[str]) -> str:
+def start_of(seed: np.random.SeedSequence | int, start_names: Sequence[str] = STARTS) -> str:
     """Where the chain of a seed begins: chains take turns, by their number."""
     key = seed.spawn_key if isinstance(seed, np.random.SeedSequence) else ()
     return start_name(key[-1] if key else 0, start_names)
