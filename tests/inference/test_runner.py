@@ -27,6 +27,7 @@ class Engine:
     seconds: float = 0.0
     fail_at: int | None = None
     meeting: threading.Barrier | None = None
+    n_apart: int = 0
     chains: list[Chain] = field(default_factory=list)
 
     def warm_up(self) -> None:

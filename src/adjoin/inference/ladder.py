@@ -50,6 +50,9 @@ class Ladder:
         The final cold tolerance, in the unit of the distance; default: by the rule.
     descent : int
         How many proposals calibration makes to improve the random structure of each rung.
+    common : bool
+        Whether the chains of a run end annealing at one tolerance, so that they sample one
+        posterior. If not, each ends at its own, as printed in the paper.
     """
 
     rungs: int = 12
@@ -65,6 +68,7 @@ class Ladder:
     kappa: float = 1.0
     tolerance: float | None = None
     descent: int = 1000
+    common: bool = True
 
     def __post_init__(self) -> None:
         for name in ("rungs", "swap_interval", "stages", "descent"):
@@ -89,9 +93,11 @@ class Ladder:
         tolerance = self.tolerance
         if tolerance is not None and not (is_real(tolerance) and 0.0 < tolerance <= math.inf):
             raise AdjoinError(f"the ladder's tolerance must be positive, not {tolerance!r}")
+        if not isinstance(self.common, bool | np.bool_):
+            raise AdjoinError(f"the ladder's common must be True or False, not {self.common!r}")
         for field in fields(self):  # plain numbers, whatever they were given as
             value = getattr(self, field.name)
-            plain = int if isinstance(field.default, int) else float
+            plain = {bool: bool, int: int}.get(type(field.default), float)
             object.__setattr__(self, field.name, None if value is None else plain(value))
 
     @classmethod
