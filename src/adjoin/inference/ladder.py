@@ -15,6 +15,7 @@ from adjoin.errors import AdjoinError
 
 DEFAULT, PAPER = "default", "paper"
 """Rules by which the ladder ends up where it does."""
+_INTERVAL, _CHI_SQUARE = 0.95, 3.841458820694124  # χ² of one degree of freedom is below with 95 %
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Ladder:
     guided : float
         The probability of a guided proposal, with ``rule="default"``.
     kappa : float
-        κ of the final tolerance :math:`S^*(1 + κ(p^* + 2)/n)`, with ``rule="default"``.
+        κ of the final tolerance, with ``rule="default"``; see `margin`.
     tolerance : float, optional
         The final cold tolerance, in the unit of the distance; default: by the rule.
     descent : int
@@ -127,6 +128,24 @@ class Ladder:
         """What differs from the defaults."""
         every = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in every.items() if value != getattr(Ladder, name)}
+
+    def margin(self, n_terms: int, n_rows: int) -> float:
+        r"""By how much the final tolerance exceeds the least squared error S*, relative to it.
+
+        .. math::
+            \frac{ε}{S^*} - 1 = \frac{κ\, r_p^2}{n - p}, \qquad
+            r_p^2 = \frac{χ^2_{1;\,0.95}}{B_{0.95}(\frac12, \frac{p+1}2)}
+
+        Coefficients within a tolerance fill an ellipsoid; that is the ball of radius :math:`r_p`
+        where their Gaussian law is the standard one. The square of one coordinate of the unit ball
+        is B(1/2, (p+1)/2), so that with κ = 1 the middle 95 % of every coefficient are as wide as
+        those of the Gaussian law. (At :math:`r_p^2 = p + 2` its variance would be the same; but a
+        ball has no tails, and 95 % intervals would hold 90 % for p = 1, and 93 % for p = 3.)
+        """
+        from scipy.special import betaincinv
+
+        square = _CHI_SQUARE / float(betaincinv(0.5, 0.5 * (n_terms + 1), _INTERVAL))
+        return self.kappa * square / max(n_rows - n_terms, 1)
 
     def spaced(self, floor: float, coldest: float, hottest: float) -> Float1D:
         r"""The tolerances, evenly spaced in the logarithm of their excess over the floor.

@@ -277,7 +277,7 @@ class AbcChain:
         self.reason = f"{reason} {settings.stages} stages"
         if self.engine.is_guided and math.isfinite(ladder.champion.error[0]):
             n_terms = int(ladder.champion.state.n_terms[0]) - self.engine.target.n_pinned
-            margin = settings.kappa * (n_terms + 2) / self.engine.regression.n_rows
+            margin = settings.margin(n_terms, self.engine.regression.n_rows)
             coldest = float(ladder.champion.error[0]) / self.engine.target.unit * (1.0 + margin)
             self.reason = (
                 f"the squared error of the best structure fitted, of {n_terms} terms, and"
