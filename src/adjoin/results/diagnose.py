@@ -179,7 +179,7 @@ def _verdict(posterior: Collection, facts: dict[str, Any]) -> dict[str, Any]:
     return {
         "level": worst(level for level, _, _ in findings),
         "agreement": agreement,
-        "summary": _summary(agreement, posterior.n_chains, against),
+        "summary": _summary(posterior, agreement, against),
         "reasons": [reason for _, reason, _ in findings],
         "settled": settled(posterior),
         # What another piece of advice says already, and says more of, is left out.
@@ -187,10 +187,12 @@ def _verdict(posterior: Collection, facts: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _summary(agreement: str, n_chains: int, against: Sequence[Objection]) -> str:
+def _summary(posterior: Collection, agreement: str, against: Sequence[Objection]) -> str:
     """What the chains did, in a sentence, and what forbids to call it good."""
+    n_chains, has_likelihood = posterior.n_chains, posterior.objective.has_likelihood
+    what = "masses and intervals" if has_likelihood else "intervals"  # by a tolerance, see there
     sentence = {
-        GOOD: "the chains agree; masses and intervals can be relied on",
+        GOOD: f"the chains agree; {what} can be relied on",
         CAUTION: "usable with care",
         POOR: "the chains have not converged; masses and intervals are not to be relied on",
     }[agreement]
