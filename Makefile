@@ -71,6 +71,7 @@ bench-search: install
 	$(BIN)/python benchmarks/planted.py delays
 	$(BIN)/python benchmarks/planted.py alphabet
 	$(BIN)/python benchmarks/planted.py masses
+	$(BIN)/python benchmarks/abc_calibration.py
 	$(BIN)/python benchmarks/mixing.py
 	$(BIN)/python benchmarks/agreement.py
 	$(BIN)/python benchmarks/averages.py

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.systems import quick
+from tests.systems import BEHIND, quick
 
 from adjoin import Grammar, Identifier, Model, Prior, load
 
@@ -44,6 +44,7 @@ def test_it_is_found_and_goes_everywhere(objective: str, tmp_path: Path) -> None
     np.testing.assert_allclose(space["simulate"](U.tolist(), Y[:1].tolist()), simulated, rtol=1e-12)
 
 
+@pytest.mark.filterwarnings(BEHIND)
 @pytest.mark.parametrize("mode", ["joint", "residual"])
 @pytest.mark.parametrize("objective", ["prediction", "abc"])
 def test_a_grey_box_may_have_one(objective: str, mode: str) -> None:

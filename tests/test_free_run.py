@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.systems import BEHIND
 
 import adjoin
 from adjoin import AdjoinError, Identifier, Ladder, Model, scores
@@ -191,12 +193,38 @@ def test_diagnostics_explain_the_ladder(posterior: Posterior) -> None:
     assert posterior.settings["ladder"]["rungs"] == 4
 
 
+def test_all_chains_sample_one_posterior_or_each_its_own_as_printed(
+    data: tuple[Float1D, Float1D], posterior: Posterior
+) -> None:
+    def ends(**changed: object) -> tuple[set[float], list[str]]:
+        settings = SMALL | {"samples": 300, "chains": 4} | changed
+        with warnings.catch_warnings():
+            warnings.filterwarnings(*BEHIND.split(":", 1))
+            found = Identifier(**settings).fit(*data).posterior_
+        ladders = found.diagnostics["ladder"]
+        assert found.distance.max() <= max(ladder["tolerance"][0] for ladder in ladders)
+        return {x["tolerance"][0] for x in ladders}, [x["reason"] for x in ladders]
+
+    short = {"rungs": 3, "descent": 20}
+    for rule in ("default", "paper"):
+        tolerance, reasons = ends(rule=rule, ladder=short)
+        assert len(tolerance) == len(set(reasons)) == 1
+        assert reasons[0].endswith("; all chains share it")
+        apart, reasons = ends(rule=rule, ladder=short | {"common": False})
+        assert len(apart) > 1 or rule == "default"  # by which all of these end at the same
+        assert tolerance <= apart  # it is that of one of them
+        assert not any("share" in reason for reason in reasons)
+    (noise,) = set(posterior.draws.noise_sd)  # which is why the noise is one number too
+    assert posterior.noise["mean"] == pytest.approx(noise)
+
+
 def test_chains_that_cannot_meet_a_tolerance_are_left_out_with_a_warning(
     data: tuple[Float1D, Float1D], posterior: Posterior
 ) -> None:
     """Just above the smallest distance of all, which one of these short chains does not reach."""
     settings = SMALL | {"rule": "paper", "samples": 60, "chains": 6}
-    alone = Identifier(**settings | {"ladder": {"rungs": 2, "descent": 5}}).fit(*data).posterior_
+    short = {"rungs": 2, "descent": 5, "common": False}
+    alone = Identifier(**settings | {"ladder": short}).fit(*data).posterior_
     floors = sorted(trace.ladder.floor[-1] for trace in alone.traces)
     asked = 0.5 * (floors[0] + floors[-1])
     settings["ladder"] = {"rungs": 2, "descent": 5, "tolerance": asked}
@@ -206,6 +234,7 @@ def test_chains_that_cannot_meet_a_tolerance_are_left_out_with_a_warning(
     assert found.distance.max() <= asked
 
 
+@pytest.mark.filterwarnings(BEHIND)
 def test_a_distance_without_a_value_at_rest_still_has_a_ladder(
     data: tuple[Float1D, Float1D],
 ) -> None:
@@ -238,6 +267,7 @@ def test_a_function_called_nmse_is_not_taken_for_the_built_in_one(
     assert found.settings["rule"] == "paper"
 
 
+@pytest.mark.filterwarnings(BEHIND)
 def test_numbers_of_any_kind_make_a_ladder_that_can_be_saved(
     data: tuple[Float1D, Float1D], tmp_path: Path
 ) -> None:
@@ -330,6 +360,7 @@ def test_the_call_that_makes_a_run_again_has_its_ladder_and_distance(
     assert "objective='abc'" in call
 
 
+@pytest.mark.filterwarnings(BEHIND)
 def test_an_output_far_from_zero_is_found_where_fits_guide_and_else_asked_to_be_centred(
     data: tuple[Float1D, Float1D],
 ) -> None:

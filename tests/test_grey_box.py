@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.systems import by_hand, quick, simulated
+from scipy import stats
+from tests.systems import BEHIND, by_hand, quick, simulated
 
 import adjoin
 from adjoin import AdjoinError, Dataset, Grammar, Identifier, Model, Posterior, Prior, Structure
 from adjoin.results.draws import log_density
 
+pytestmark = pytest.mark.filterwarnings(BEHIND)
 OSA = {"samples": 2000}
 ABC = {"objective": "abc", "samples": 1200, "thin": 1, "ladder": {"rungs": 4, "descent": 100}}
 BOTH = {"osa": OSA, "abc": ABC}
@@ -120,7 +122,7 @@ def test_without_fixed_terms_there_is_no_white_box() -> None:
 
 
 def test_the_tolerance_counts_the_coefficients_that_were_learned() -> None:
-    """S(1 + κ(p + 2)/n) of the best structure fitted: no more is left free beside a white box."""
+    """The margin is that of the p terms that are free beside a white box; see `Ladder.margin`."""
     posterior = grey("abc").fit(*wave()).posterior_
     (record,), model = posterior.data.records, posterior.map_model
     run = model.simulate(record.inputs, record.output[:2])
@@ -128,7 +130,8 @@ def test_the_tolerance_counts_the_coefficients_that_were_learned() -> None:
     n_free = len(model.structure) - 2
     ladder = posterior.diagnostics["ladder"][0]
     assert f"of {n_free} terms" in ladder["reason"]
-    margin = (n_free + 2) / posterior.n_rows
+    square = stats.chi2.ppf(0.95, 1) / stats.beta.ppf(0.95, 0.5, (n_free + 1) / 2)
+    margin = square / (posterior.n_rows - n_free)
     assert ladder["tolerance"][0] == pytest.approx(nearest * (1.0 + margin), rel=1e-6)
 
 

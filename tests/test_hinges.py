@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.command import run
 from tests.exchange.runs import assert_made_of_the_same, load
-from tests.systems import quick, simulated
+from tests.systems import BEHIND, quick, simulated
 
 from adjoin import AdjoinError, Dataset, Grammar, Identifier, Model, Posterior
 from adjoin.report.mathml import equation_mathml
@@ -56,6 +56,7 @@ def test_hinges_say_what_the_shapes_are(name: str) -> None:
     np.testing.assert_allclose(Model.parse(SYSTEMS[name]).simulate(u), plain_shape(name, u))
 
 
+@pytest.mark.filterwarnings(BEHIND)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_the_shape_is_found_and_polynomials_are_clearly_worse(name: str, engine: str) -> None:

@@ -60,6 +60,7 @@ class ToyEngine:
     objective = TOY
     power = 1.0
     has_stages = False
+    n_apart = 0
 
     @staticmethod
     def kernel() -> None:
@@ -88,6 +89,9 @@ class ToyEngine:
         arrays = {k.removeprefix(prefix): v for k, v in packed.items() if k.startswith(prefix)}
         chain.recorded = from_arrays(arrays)
         return chain
+
+    def agree(self, packed: Sequence[Packed]) -> Sequence[Packed]:
+        return packed
 
     @staticmethod
     def read_objective(settings: Mapping[str, Any]) -> Objective:

@@ -9,6 +9,9 @@ import math
 from collections.abc import Sequence
 
 _MOST_PLACES = 7  # after or before the decimal point; beyond, an exponent reads better
+UNKNOWN = "–"
+"""In the place of a number that nobody knows."""
+_ROUNDING = 1e-12  # of a number: a spread below is that of equal numbers, summed
 _BRIEF = 200  # characters of a user's text in an error
 
 
@@ -16,13 +19,23 @@ def rounded(values: Sequence[float], spread: float) -> list[str]:
     """Numbers to the place of the second significant digit of their spread, zeros kept."""
     size = max(map(abs, values))
     # A spread that is rounding error alone says nothing about where to stop.
-    if not (spread > 1e-12 * size > 0.0 and math.isfinite(spread)):
+    if not (spread > _ROUNDING * size > 0.0 and math.isfinite(spread)):
         return [f"{value:.4g}" for value in values]
     places = 1 - math.floor(math.log10(spread))
     if 0 <= places <= _MOST_PLACES and size < 10**_MOST_PLACES:
         return [f"{value:.{places}f}" for value in values]
     digits = max(0, places + math.floor(math.log10(size)))
     return [f"{value:.{digits}e}" if value != spread else f"{value:.1e}" for value in values]
+
+
+def summed_up(mean: float, sd: float, low: float, high: float) -> list[str]:
+    """Mean, standard deviation and interval in digits; dashes where all draws were one value.
+
+    One value says nothing about the spread; 0 would say that it is known.
+    """
+    if not sd > _ROUNDING * abs(mean):
+        return [rounded([mean], 0.0)[0], *[UNKNOWN] * 3]
+    return rounded([mean, sd, low, high], sd)
 
 
 def percent(share: float, places: int = 1) -> str:

@@ -23,6 +23,7 @@ from adjoin.data.dataset import Record
 from adjoin.data.names import SignalNames
 from adjoin.inference.engines.abc import AbcEngine
 from adjoin.inference.engines.abc_chain import AbcChain
+from adjoin.inference.engines.abc_common import common_tolerance
 from adjoin.inference.ladder import Ladder
 from adjoin.inference.prior import Prior
 from adjoin.inference.traces import ChainTrace
@@ -185,6 +186,57 @@ def test_another_process_continues_the_chain(n_first: int, tmp_path: Path) -> No
         assert packed_bytes(dict(found)) == packed_bytes(whole(engine, 21).pack())
 
 
+def _annealed(engine: AbcEngine, n_chains: int = 4) -> list[dict[str, np.ndarray]]:
+    return [whole(engine, seed, engine.n_apart).pack() for seed in range(n_chains)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_chains_agree_on_the_tolerance_of_the_best_and_none_that_is_lost_has_a_say(
+    kind: str,
+) -> None:
+    """By the best structure, whatever its tolerance; of quantiles the largest but for the lost."""
+    engine = small(samples=200, **KINDS[kind])
+    packed = _annealed(engine)
+    own = [0.6, 0.5, 0.7, 40.0]
+    for one, tolerance, score in zip(packed, own, (2.0, 3.0, 1.0, -50.0), strict=True):
+        one["tolerances_tolerance"][0], one["champion_score"][0] = tolerance, score
+    expected = 0.5 if kind == "default" else 0.7
+    tolerance, reason = common_tolerance(engine, packed)
+    assert tolerance == expected
+    assert f"by chain {own.index(expected)}; all chains share it" in reason
+
+
+def test_after_agreement_chains_are_within_it_or_say_why_they_are_not() -> None:
+    engine = small(samples=200)
+    packed = _annealed(engine)
+    scores = [float(one["champion_score"][0]) for one in packed]
+    best = scores.index(max(scores))
+    ends = [engine.resume(one) for one in engine.agree(packed)]
+    tolerance = float(packed[best]["tolerances_tolerance"][0])
+    for chain in ends:
+        assert chain.ladder.tolerances.tolerance[0] == tolerance
+        assert (chain.ladder.tolerances.distance <= chain.ladder.tolerances.tolerance).all()
+        assert len(chain.history) == 6
+    # The chain that it is from goes on as if it were alone.
+    straight = whole(engine, best, 200)
+    ends[best].advance(200 - engine.n_apart)
+    for name in ("theta", "noise"):
+        assert (
+            getattr(ends[best].finish(), name).tolist() == getattr(straight.finish(), name).tolist()
+        )
+    packed[0]["tolerances_tolerance"][0], packed[0]["champion_score"][0] = 1e-9, 1e9
+    stranded = engine.resume([*engine.agree(packed)][1])
+    stranded.advance(200 - engine.n_apart)
+    assert not len(stranded.finish().structure)
+    assert "it met nothing within the tolerance 1e-09 that all" in engine.excuse(stranded.finish())
+
+
+def test_a_tolerance_that_is_given_or_kept_apart_needs_no_agreement() -> None:
+    assert small().n_apart == small().n_annealing == 30
+    for ladder in (Ladder(tolerance=3.0), Ladder(common=False)):
+        assert small(ladder=ladder).n_apart == 0
+
+
 def test_different_seeds_give_different_chains() -> None:
     engine = make_engine()
     first, second = (whole(engine, seed).finish() for seed in (1, 2))
@@ -312,6 +364,7 @@ def test_runs_that_all_diverge_are_reported() -> None:
         ({"tolerance": 0.0}, "tolerance must be positive"),
         ({"tolerance": math.nan}, "tolerance must be positive"),
         ({"tolerance": "1"}, "tolerance must be positive"),
+        ({"common": 1}, "common must be True or False, not 1"),
         ({"steps": 3}, "the ladder has no setting 'steps'; it has rungs, swap_interval"),
     ],
 )

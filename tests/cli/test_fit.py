@@ -53,7 +53,7 @@ def test_json_is_one_object_with_the_contract_s_keys(rig: Path) -> None:
 
 def test_a_free_run_fit_has_the_same_json_and_its_ladder(rig: Path, tmp_path: Path) -> None:
     arguments = ("--inputs", "force", "--output", "velocity", "--objective", "abc", "--max-lag")
-    quick = ("5", "--samples", "6000", "--chains", "2", "--seed", "2", "--validation", "0.3")
+    quick = ("5", "--samples", "6000", "--chains", "2", "--seed", "1", "--validation", "0.3")
     out = tmp_path / "free.nc"
     done = run("fit", str(rig), *arguments, *quick, "--out", str(out), "--json")
     assert done.returncode == 0, done.stderr

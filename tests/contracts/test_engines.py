@@ -372,8 +372,8 @@ def test_arguments_of_another_engine_are_refused() -> None:
         Identifier("abc", noise="ar").fit(u, u)
     with pytest.raises(adjoin.AdjoinError, match="ladder is for objective='abc'"):
         Identifier("output-error", ladder={"rungs": 2}).fit(u, u)
-    with pytest.raises(adjoin.AdjoinError, match="candidates and flips are for"):
-        Identifier("simulation", search={"candidates": 10}).fit(u, u)
+    with pytest.raises(adjoin.AdjoinError, match="flips are for objective='prediction'"):
+        Identifier("simulation", search={"flips": 10}).fit(u, u)
     with pytest.raises(
         adjoin.AdjoinError, match="'x' is unknown; use 'prediction' or 'simulation'"
     ):

@@ -46,8 +46,9 @@ def levels(*ladders: dict[str, Any]) -> list[str]:
 
 
 def test_a_good_ladder_is_good_whatever_its_hottest_rungs_do() -> None:
-    assert levels(ladder(), ladder(1)) == [GOOD]
+    assert levels(ladder(), ladder(1)) == [GOOD, GOOD]
     assert "tolerance of 1: it was time" in on_ladder([ladder()])[0][1]
+    assert "surer than a likelihood's" in on_ladder([ladder()])[1][1]
     assert levels() == []
 
 
@@ -65,16 +66,16 @@ def test_chains_at_different_tolerances_sample_different_posteriors(
 
 def test_a_coldest_rung_that_hardly_moves_is_pointed_out() -> None:
     stuck = ladder(3, acceptance=[0.0005, 0.1, 0.1, 0.1])
-    assert levels(ladder(), stuck) == [GOOD, CAUTION]
-    assert "the coldest rung of chain 3" in on_ladder([ladder(), stuck])[1][1]
+    assert levels(ladder(), stuck) == [GOOD, GOOD, CAUTION]
+    assert "the coldest rung of chain 3" in on_ladder([ladder(), stuck])[2][1]
 
 
 def test_neighbours_that_do_not_exchange_are_pointed_out() -> None:
     apart = [ladder(i, smallest_swap_rate=0.001) for i in (1, 2)]
     found = on_ladder([ladder(), *apart])
-    assert [level for level, _, _ in found] == [GOOD, CAUTION]
-    assert "chains 1, 2 hardly exchanged" in found[1][1]
-    assert "rungs" in found[1][2]
+    assert [level for level, _, _ in found] == [GOOD, GOOD, CAUTION]
+    assert "chains 1, 2 hardly exchanged" in found[2][1]
+    assert "rungs" in found[2][2]
 
 
 def test_an_infinite_tolerance_is_the_prior() -> None:
@@ -85,7 +86,7 @@ def test_an_infinite_tolerance_is_the_prior() -> None:
 
 def test_one_rung_has_nobody_to_exchange_with() -> None:
     alone = ladder(tolerance=[1.0], acceptance=[0.2], smallest_swap_rate=None)
-    assert levels(alone) == [GOOD]
+    assert levels(alone) == [GOOD, GOOD]
 
 
 @pytest.mark.parametrize(

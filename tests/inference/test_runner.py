@@ -5,7 +5,7 @@ from __future__ import annotations
 import _thread
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
@@ -27,6 +27,7 @@ class Engine:
     seconds: float = 0.0
     fail_at: int | None = None
     meeting: threading.Barrier | None = None
+    n_apart: int = 0
     chains: list[Chain] = field(default_factory=list)
 
     def warm_up(self) -> None:
@@ -141,6 +142,59 @@ def test_the_observer_sees_every_chain_to_its_end() -> None:
         counts = [s.n_samples for s in seen if s.chain == chain]
         assert counts == [200, 1000, 1500]
     assert {(s.n_terms, s.acceptance) for s in seen} == {(3, 0.25)}
+
+
+@dataclass
+class Meeting(Engine):
+    """Chains that agree on the largest value after ten samples; packed, they are two numbers."""
+
+    n_apart: int = 10
+    met: list[list[int]] = field(default_factory=list)
+
+    def start(self, seed: np.random.SeedSequence | int) -> Chain:
+        return _packable(super().start(seed))
+
+    def resume(self, packed: dict[str, np.ndarray]) -> Chain:
+        chain = _packable(Chain(self, float(packed["value"]), int(packed["n_samples"])))
+        self.chains.append(chain)
+        return chain
+
+    def agree(self, packed: list[dict[str, np.ndarray]]) -> Iterator[dict[str, np.ndarray]]:
+        self.met.append([int(one["n_samples"]) for one in packed])
+        largest = max(one["value"] for one in packed)
+        yield from (one | {"value": largest} for one in packed)
+
+
+def _packable(chain: Chain) -> Chain:
+    values = ("value", "n_samples")
+    chain.pack = lambda: {name: np.array(getattr(chain, name)) for name in values}  # type: ignore[attr-defined]
+    return chain
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_chains_wait_for_each_other_to_agree(n_jobs: int) -> None:
+    engine = Meeting()
+    run = run_chains(engine, 3, 25, seed_of(), n_jobs)
+    alone = [run_chains(Engine(), 3, 25, seed_of()).traces[i].noise[0] for i in range(3)]
+    assert engine.met == [[10, 10, 10]]
+    assert [trace.n_samples for trace in run.traces.values()] == [25] * 3
+    assert [trace.noise[0] for trace in run.traces.values()] == [max(alone)] * 3
+
+
+def test_a_chain_that_is_alone_or_never_gets_there_has_nobody_to_agree_with() -> None:
+    for n_chains, n_samples in ((1, 25), (3, 10)):
+        engine = Meeting()
+        run = run_chains(engine, n_chains, n_samples, seed_of())
+        assert engine.met == []
+        assert len(run.traces) == n_chains
+
+
+def test_interrupted_before_they_agree_chains_have_nothing_to_give() -> None:
+    interrupt = once()
+    engine = Meeting(seconds=0.05, n_apart=ENDLESS // 2)
+    with pytest.raises(KeyboardInterrupt):
+        run_chains(engine, 2, ENDLESS, seed_of(), 2, lambda _: interrupt())
+    assert engine.met == []
 
 
 def test_warming_up_is_timed_and_runs_no_chain_of_the_run() -> None:

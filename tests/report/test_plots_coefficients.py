@@ -31,6 +31,8 @@ def test_coefficients_of_each_chain_and_their_interval() -> None:
     row = posterior.coefficients().iloc[0]
     assert spread.lines[2].get_xdata().tolist() == [row["q025"], row["q975"]]
     assert spread.lines[3].get_xdata().tolist() == [row["mean"]]
+    assert texts_of(spread) == []
+    assert texts_of(constant) == ["one value in all draws"]
 
 
 def test_coefficients_of_a_chosen_structure_in_given_axes() -> None:
@@ -40,6 +42,7 @@ def test_coefficients_of_a_chosen_structure_in_given_axes() -> None:
     assert drawn.tolist() == axes.tolist()
     assert drawn[0].get_title("left") == "y(k-1)"
     assert not drawn[1].axison
+    assert texts_of(drawn[0]) == ["one draw only"]
     with pytest.raises(AdjoinError, match="2 coefficients need as many Axes, not 1"):
         plot_coefficients(hand_made([("u(k) + u(k-1)", [1.0, 1.0], 1.0)]), axes=axes[:1])
 
@@ -51,4 +54,4 @@ def test_intervals_are_divided_by_the_mean_only_where_scales_differ() -> None:
     ax = plot_coefficient_intervals(hand_made([("u(k) + y(k-1)", [2.0, -3e-4], 1.0)]))
     assert line_of(ax, "in more than half of the draws")[:, 0].tolist() == [1.0, -1.0]
     assert "divided by its |mean|" in ax.get_xlabel()
-    assert texts_of(ax) == ["2", "-0.0003"]
+    assert texts_of(ax) == ["2 (one value)", "-0.0003 (one value)"]

@@ -18,6 +18,7 @@ from adjoin.checks import is_real, require_count, require_seed
 from adjoin.errors import AdjoinError
 from adjoin.identifier import Identifier
 from adjoin.inference import objective
+from adjoin.inference.ladder import PAPER
 from adjoin.inference.prior import Prior
 from adjoin.inference.runner import Observer
 
@@ -92,6 +93,8 @@ class Setup:
             settings = {"initial": initial, "initial_mode": self.initial_mode}
         if self.objective == ABC:
             settings["rule"] = self.rule
+            if self.rule == PAPER:  # as printed: every chain ends at a tolerance of its own
+                settings["ladder"] = {"common": False}
         else:
             settings["likelihood_power"] = self.likelihood_power
         return Identifier(

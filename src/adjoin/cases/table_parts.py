@@ -10,7 +10,7 @@ import math
 from adjoin.cases.measure import DIVERGES
 from adjoin.cases.outcome import Parameter, Row
 from adjoin.report.sheet import NOTHING, Column, Sheet, number
-from adjoin.text import percent, rounded
+from adjoin.text import UNKNOWN, percent, summed_up
 
 HEAD = (Column("method", is_text=True), Column("λ_t"))
 
@@ -90,9 +90,9 @@ def duration(seconds: float) -> str:
 
 def posterior_cells(parameter: Parameter) -> tuple[str, str, str]:
     """Mean, standard deviation and 95 % interval, as many digits as the spread warrants."""
-    values = [parameter.mean, parameter.sd, parameter.low, parameter.high]
-    mean, sd, low, high = (text.replace("-", "−") for text in rounded(values, parameter.sd))
-    return mean, sd, f"[{low}, {high}]"
+    numbers = summed_up(parameter.mean, parameter.sd, parameter.low, parameter.high)
+    mean, sd, low, high = (text.replace("-", "−") for text in numbers)
+    return mean, sd, NOTHING if sd == UNKNOWN else f"[{low}, {high}]"
 
 
 def coefficient_sheet(row: Row) -> Sheet:

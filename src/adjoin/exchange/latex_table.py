@@ -12,7 +12,7 @@ from adjoin.checks import require_count
 from adjoin.grammar import Atom, Structure
 from adjoin.grammar.equation import term_latex, tidy_exponent
 from adjoin.results.collection import Collection
-from adjoin.text import rounded
+from adjoin.text import UNKNOWN, summed_up
 
 _COLUMNS = ("term", "inclusion", "mean", "sd", r"2.5\,\%", r"97.5\,\%")
 _ESCAPED = {character: "\\" + character for character in "&%$#_{}"} | {
@@ -68,19 +68,20 @@ def _term_row(posterior: Collection, row: Mapping[Any, Any]) -> list[str]:
     (term,) = Structure.parse(row["term"], posterior.encoding.names)
     spelled = term_latex(term, _moved(posterior))
     numbers = [row[name] for name in ("mean", "sd", "q025", "q975")]
-    return [f"${spelled}$", f"${row['inclusion']:.3f}$", *_numbers(numbers, row["sd"])]
+    return [f"${spelled}$", f"${row['inclusion']:.3f}$", *_numbers(numbers)]
 
 
 def _noise_row(posterior: Collection) -> list[str]:
     if posterior.power == 0.0:  # what is there is the prior's
         return [r"noise $\sigma$", "", *["--"] * 4]
     noise = posterior.noise
-    return [r"noise $\sigma$", "", *_numbers(noise.to_list(), noise["sd"])]
+    return [r"noise $\sigma$", "", *_numbers(noise.to_list())]
 
 
-def _numbers(values: list[float], spread: float) -> list[str]:
+def _numbers(values: list[float]) -> list[str]:
     """In math mode, which knows a minus from a hyphen."""
-    return [f"${tidy_exponent(text)}$" for text in rounded(values, spread)]
+    texts = summed_up(*values)
+    return ["--" if text == UNKNOWN else f"${tidy_exponent(text)}$" for text in texts]
 
 
 def _moved(posterior: Collection) -> dict[str, float]:

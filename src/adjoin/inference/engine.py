@@ -1,14 +1,14 @@
 """The contract of engines: what the runner, the `Identifier` and the posterior ask of one.
 
 An engine is set up from a `Problem` and keywords; it starts chains. A chain is a value: what it
-draws does not depend on how it is cut into pieces, on the process it runs in, or on other chains,
-and what it packs is enough to continue bit for bit. ``adjoin.inference.engines`` finds an engine by
-the name of its objective.
+draws does not depend on how it is cut into pieces, on the process it runs in, or on other chains
+but where all of them `agree`, and what it packs is enough to continue bit for bit.
+``adjoin.inference.engines`` finds an engine by the name of its objective.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -142,6 +142,13 @@ class Engine(Protocol):
 
     def resume(self, packed: Mapping[str, np.ndarray]) -> Chain:
         """A chain from what it packed; it continues bit for bit."""
+
+    @property
+    def n_apart(self) -> int:
+        """After how many samples chains `agree` before they go on; 0 if each goes its own way."""
+
+    def agree(self, packed: Sequence[Packed]) -> Iterable[Packed]:
+        """All chains of a run, in order, as they go on after `n_apart` samples."""
 
     @staticmethod
     def read_objective(settings: Mapping[str, Any]) -> Objective:

@@ -15,6 +15,7 @@ from adjoin.errors import AdjoinError
 
 DEFAULT, PAPER = "default", "paper"
 """Rules by which the ladder ends up where it does."""
+_INTERVAL, _CHI_SQUARE = 0.95, 3.841458820694124  # χ² of one degree of freedom is below with 95 %
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,14 @@ class Ladder:
     guided : float
         The probability of a guided proposal, with ``rule="default"``.
     kappa : float
-        κ of the final tolerance :math:`S^*(1 + κ(p^* + 2)/n)`, with ``rule="default"``.
+        κ of the final tolerance, with ``rule="default"``; see `margin`.
     tolerance : float, optional
         The final cold tolerance, in the unit of the distance; default: by the rule.
     descent : int
         How many proposals calibration makes to improve the random structure of each rung.
+    common : bool
+        Whether the chains of a run end annealing at one tolerance, so that they sample one
+        posterior. If not, each ends at its own, as printed in the paper.
     """
 
     rungs: int = 12
@@ -65,6 +69,7 @@ class Ladder:
     kappa: float = 1.0
     tolerance: float | None = None
     descent: int = 1000
+    common: bool = True
 
     def __post_init__(self) -> None:
         for name in ("rungs", "swap_interval", "stages", "descent"):
@@ -89,9 +94,11 @@ class Ladder:
         tolerance = self.tolerance
         if tolerance is not None and not (is_real(tolerance) and 0.0 < tolerance <= math.inf):
             raise AdjoinError(f"the ladder's tolerance must be positive, not {tolerance!r}")
+        if not isinstance(self.common, bool | np.bool_):
+            raise AdjoinError(f"the ladder's common must be True or False, not {self.common!r}")
         for field in fields(self):  # plain numbers, whatever they were given as
             value = getattr(self, field.name)
-            plain = int if isinstance(field.default, int) else float
+            plain = {bool: bool, int: int}.get(type(field.default), float)
             object.__setattr__(self, field.name, None if value is None else plain(value))
 
     @classmethod
@@ -121,6 +128,24 @@ class Ladder:
         """What differs from the defaults."""
         every = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in every.items() if value != getattr(Ladder, name)}
+
+    def margin(self, n_terms: int, n_rows: int) -> float:
+        r"""By how much the final tolerance exceeds the least squared error S*, relative to it.
+
+        .. math::
+            \frac{ε}{S^*} - 1 = \frac{κ\, r_p^2}{n - p}, \qquad
+            r_p^2 = \frac{χ^2_{1;\,0.95}}{B_{0.95}(\frac12, \frac{p+1}2)}
+
+        Coefficients within a tolerance fill an ellipsoid; that is the ball of radius :math:`r_p`
+        where their Gaussian law is the standard one. The square of one coordinate of the unit ball
+        is B(1/2, (p+1)/2), so that with κ = 1 the middle 95 % of every coefficient are as wide as
+        those of the Gaussian law. (At :math:`r_p^2 = p + 2` its variance would be the same; but a
+        ball has no tails, and 95 % intervals would hold 90 % for p = 1, and 93 % for p = 3.)
+        """
+        from scipy.special import betaincinv
+
+        square = _CHI_SQUARE / float(betaincinv(0.5, 0.5 * (n_terms + 1), _INTERVAL))
+        return self.kappa * square / max(n_rows - n_terms, 1)
 
     def spaced(self, floor: float, coldest: float, hottest: float) -> Float1D:
         r"""The tolerances, evenly spaced in the logarithm of their excess over the floor.

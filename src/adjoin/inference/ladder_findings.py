@@ -16,6 +16,12 @@ _APART, _FAR_APART = 1.1, 2.0  # coldest tolerances of two chains, one as a mult
 _STUCK = 0.001  # of its proposals: a coldest rung that accepts fewer hardly moves
 _RARE = 0.01  # of its chances: neighbours that exchange less often hardly help each other
 
+_MASSES = (
+    "masses are shares of what is within the tolerance, and surer than a likelihood's: on 240"
+    " systems drawn from the prior the leading ones claimed 56 %, and 45 % were right"
+)
+"""By ``benchmarks/abc_calibration.py``, where objective='simulation' claims 52 % and has 47 %."""
+
 _WIDER = "raise the tolerance, ladder={'tolerance': …}"
 
 
@@ -60,7 +66,7 @@ def on_ladder(ladders: list[dict[str, Any]]) -> list[Finding]:
     coldest = [ladder["tolerance"][0] for ladder in ladders]
     if None in coldest:
         return [(CAUTION, "the tolerance is infinite: this is the prior, not an answer", "")]
-    findings = [_on_tolerances(ladders, coldest)]
+    findings = [_on_tolerances(ladders, coldest), (GOOD, _MASSES, "")]
     stuck = [x["chain"] for x in ladders if (x["acceptance"][0] or 0.0) < _STUCK]
     if stuck:
         findings.append(

@@ -1,7 +1,8 @@
 """Runs the chains of an engine: seeds, warm-up, executors, progress, interruption.
 
 Receives an engine; gives traces. Every chain has its own generator, spawned from one seed, and
-shares nothing with the others, so the result does not depend on how many run at a time, nor where.
+shares nothing with the others, but where the engine lets them agree on something: then all wait for
+each other. So the result does not depend on how many run at a time, nor where.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_EXCEPTION, Executor, Future, ThreadPoolExecutor, wait
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from adjoin.inference.engine import Chain, Engine
+from adjoin.inference.engine import Chain, Engine, Packed
 from adjoin.inference.traces import ChainTrace
 from adjoin.threads import n_workers
 
@@ -43,12 +44,18 @@ class Sampled(NamedTuple):
 
 
 class Task(NamedTuple):
-    """One chain to run: all that another process needs to know."""
+    """One chain to run: all that another process needs to know. Packed if it has begun."""
 
     engine: Engine
     number: int
     seed: np.random.SeedSequence
     n_samples: int
+    packed: Packed | None = None
+
+
+Result = TypeVar("Result")
+Work = Callable[..., Result]
+"""Of a `Task`, and in threads of an observer and a stop sign."""
 
 
 def warm_up(engine: Engine) -> float:
@@ -62,7 +69,18 @@ def run_chain(
     task: Task, observer: Observer | None = None, stop: threading.Event | None = None
 ) -> ChainTrace:
     """Run one chain to its end, or until it is told to stop, and give what it recorded."""
-    chain = task.engine.start(task.seed)
+    return _run(task, observer, stop).finish()
+
+
+def pack_chain(
+    task: Task, observer: Observer | None = None, stop: threading.Event | None = None
+) -> Packed:
+    """The same, and give the chain: packed, its tables make room for those of others."""
+    return _run(task, observer, stop).pack()
+
+
+def _run(task: Task, observer: Observer | None, stop: threading.Event | None) -> Chain:
+    chain = task.engine.start(task.seed) if task.packed is None else task.engine.resume(task.packed)
     while not chain.is_prepared and not (stop and stop.is_set()):
         chain.prepare()
     block = _FIRST_BLOCK
@@ -73,7 +91,7 @@ def run_chain(
         block = max(1, min(int(block * _BLOCK_SECONDS / elapsed), 4 * block))
         if observer is not None:
             observer(_snapshot(task.number, chain))
-    return chain.finish()
+    return chain
 
 
 def _snapshot(number: int, chain: Chain) -> Snapshot:
@@ -111,26 +129,36 @@ def run_chains(
         If it is interrupted before any chain has something to show.
     """
     begin = time.perf_counter()
+
+    def run(work: Work[Result], tasks: Iterable[Task]) -> tuple[dict[int, Result], bool]:
+        if executor is not None:
+            return _run_elsewhere(executor, work, tasks)
+        return _run_in_threads(work, tasks, n_workers(n_jobs, n_chains), observer)
+
     children = enumerate(seed.spawn(n_chains))
-    tasks = (Task(engine, number, child, n_samples) for number, child in children)
-    if executor is not None:
-        traces, is_complete = _run_elsewhere(executor, tasks)
-    else:
-        traces, is_complete = _run_in_threads(tasks, n_workers(n_jobs, n_chains), observer)
+    tasks: Iterable[Task] = (Task(engine, number, child, n_samples) for number, child in children)
+    if n_chains > 1 and 0 < engine.n_apart < n_samples:
+        tasks = list(tasks)
+        apart, is_complete = run(pack_chain, [t._replace(n_samples=engine.n_apart) for t in tasks])
+        if not is_complete:  # chains that have not agreed yet have no common result
+            raise KeyboardInterrupt
+        agreed = engine.agree([*apart.values()])
+        tasks = [t._replace(packed=one) for t, one in zip(tasks, agreed, strict=True)]
+    traces, is_complete = run(run_chain, tasks)
     if not is_complete and not any(len(trace.structure) for trace in traces.values()):
         raise KeyboardInterrupt
     return Sampled(traces, is_complete, time.perf_counter() - begin)
 
 
 def _run_in_threads(
-    tasks: Iterable[Task], n_at_a_time: int, observer: Observer | None
-) -> tuple[dict[int, ChainTrace], bool]:
+    work: Work[Result], tasks: Iterable[Task], n_at_a_time: int, observer: Observer | None
+) -> tuple[dict[int, Result], bool]:
     stop = threading.Event()
     with ThreadPoolExecutor(n_at_a_time, "adjoin-chain") as pool:
-        futures: list[Future[ChainTrace]] = []
+        futures: list[Future[Result]] = []
         try:
             for task in tasks:
-                futures.append(pool.submit(run_chain, task, observer, stop))
+                futures.append(pool.submit(work, task, observer, stop))
             _wait(futures)
         except BaseException as error:
             stop.set()
@@ -139,8 +167,10 @@ def _run_in_threads(
         return {i: future.result() for i, future in enumerate(futures)}, not stop.is_set()
 
 
-def _run_elsewhere(executor: Executor, tasks: Iterable[Task]) -> tuple[dict[int, ChainTrace], bool]:
-    futures = [executor.submit(run_chain, task) for task in tasks]
+def _run_elsewhere(
+    executor: Executor, work: Work[Result], tasks: Iterable[Task]
+) -> tuple[dict[int, Result], bool]:
+    futures = [executor.submit(work, task) for task in tasks]
     try:
         _wait(futures)
     except BaseException as error:
@@ -153,7 +183,7 @@ def _run_elsewhere(executor: Executor, tasks: Iterable[Task]) -> tuple[dict[int,
     return {i: future.result() for i, future in done}, all(is_done)
 
 
-def _wait(futures: list[Future[ChainTrace]]) -> None:
+def _wait(futures: list[Future[Result]]) -> None:
     """Wait in short sleeps, so that Ctrl-C is heard; the first error ends it."""
     pending = set(futures)
     while pending:

@@ -25,7 +25,7 @@ from adjoin.results.assessment import Assessment
 from adjoin.results.collection import Collection
 from adjoin.results.scoring import Scores
 from adjoin.results.stage_words import in_words
-from adjoin.text import percent, rounded
+from adjoin.text import UNKNOWN, percent, rounded, summed_up
 from adjoin.version import __version__
 
 _MOST_STRUCTURES = 10
@@ -34,7 +34,6 @@ _SMALLEST_MASS, _SMALLEST_INCLUSION = 0.005, 0.01  # below, a table only counts
 _BAR, _WIDE = 10, 100  # characters
 _NARROWEST = 10  # characters for a term
 _SHORT = 8  # terms that fit on a line or two
-_UNKNOWN = "–"
 _SHADE = {GOOD: "green", CAUTION: "yellow", POOR: "red"}
 
 
@@ -192,7 +191,7 @@ def _print_terms(console: Console, posterior: Collection) -> None:
     for term in shown:
         bar = "█" * round(_BAR * term["inclusion"]) if console.width >= _WIDE else ""
         share = f"{term['inclusion']:.3f} [cyan]{bar}[/cyan]".replace(" [cyan][/cyan]", "")
-        numbers = rounded([term[name] for name in ("mean", "sd", "q025", "q975")], term["sd"])
+        numbers = summed_up(*(term[name] for name in ("mean", "sd", "q025", "q975")))
         rows.append([escape(term["term"]), share, *numbers])
     if rest := terms[len(shown) :]:
         share = f"[dim]≤ {rest[0]['inclusion']:.3f}[/dim]"
@@ -236,11 +235,11 @@ def noise_in_words(posterior: Collection) -> tuple[str, str]:
     """The standard deviation of the noise, a dash where nothing is known, and how sure it is."""
     sd = posterior.draws.noise_sd
     if posterior.power == 0.0:
-        return _UNKNOWN, "the likelihood is off"
+        return UNKNOWN, "the likelihood is off"
     if not all(
         t.ladder is None or np.isfinite(t.ladder.tolerance[-1, 0]) for t in posterior.traces
     ):
-        return _UNKNOWN, "the tolerance is infinite"
+        return UNKNOWN, "the tolerance is infinite"
     if not posterior.objective.has_likelihood and posterior.objective.is_squared:
         # One value per chain, which no datum had a say in.
         limits = span([float(sd.min()), float(sd.max())])
@@ -273,7 +272,7 @@ def centring_in_words(posterior: Collection) -> str:
 
 def _say_noise(posterior: Collection) -> str:
     value, note = noise_in_words(posterior)
-    if value == _UNKNOWN:
+    if value == UNKNOWN:
         return f"not determined: {note}"
     return f"standard deviation {value}, {escape(note)}"
 

@@ -55,7 +55,7 @@ from adjoin.results.assessment import Assessment, assess, stretches
 from adjoin.results.diagnose import TERM
 from adjoin.results.scoring import Part
 from adjoin.results.stage_words import in_words
-from adjoin.text import rounded
+from adjoin.text import summed_up
 from adjoin.version import __version__
 
 _MOST_STRUCTURES = 12
@@ -163,7 +163,7 @@ def _terms(found: Assessment[Posterior]) -> list[dict[str, Any]]:
     rows = []
     for row in frame.to_dict("records"):
         term = posterior.encoding.term(spelled[row["term"]])
-        numbers = rounded([row[name] for name in ("mean", "sd", "q025", "q975")], row["sd"])
+        numbers = summed_up(*(row[name] for name in ("mean", "sd", "q025", "q975")))
         shown = [text.replace("-", "−") for text in numbers]
         rows.append(
             {

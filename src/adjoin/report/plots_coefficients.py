@@ -19,11 +19,12 @@ from adjoin.errors import AdjoinError
 from adjoin.grammar import Structure
 from adjoin.posterior import Posterior
 from adjoin.report.colours import BLUE, COLOURS, INK, MUTED
-from adjoin.report.labels import add_legend, add_title, label_axes, room, say, shorten
+from adjoin.report.labels import add_legend, add_title, label_axes, room, say, shorten, write
 from adjoin.report.plots_structure import ROW, leading_terms, list_terms, of_how_many
 from adjoin.report.style import SMALL, WIDE, dress, new_axes, new_figure, width_of
 
 _ORDERS = 30.0  # coefficients this many times apart cannot share an axis
+_ONE_VALUE = " (one value)"  # beside a mean whose spread is not known
 _MOST_VALUES = 2000  # more draws do not change what a density looks like
 
 
@@ -36,7 +37,8 @@ def plot_coefficients(
 ) -> np.ndarray:
     """The posterior of each coefficient given a structure: all chains filled, each chain a line.
 
-    The bar below is the 95 % interval, the dot the mean.
+    The bar below is the 95 % interval, the dot the mean. A coefficient that has one value in all
+    draws has neither density nor interval, and its picture says so.
 
     Parameters
     ----------
@@ -114,6 +116,9 @@ def _plot_coefficient(ax: Axes, summary: Any, by_chain: list[Float1D]) -> None:
                 top = max(top, float(curve.max()))
                 ax.plot(grid, curve, color=COLOURS[i % len(COLOURS)], linewidth=0.8, alpha=0.8)
         ax.set_xlim(grid[0], grid[-1])
+    else:
+        text = "one draw only" if len(pooled) == 1 else "one value\nin all draws"
+        write(ax, 0.5, 0.6, text, transform=ax.transAxes, ha="center", va="center")
     ax.plot([summary["q025"], summary["q975"]], [-0.1 * top] * 2, color=BLUE, linewidth=2.0)
     ax.plot(summary["mean"], -0.1 * top, "o", color=INK, markersize=3.5)
     ax.set_ylim(-0.22 * top, 1.05 * top)
@@ -182,7 +187,8 @@ def plot_coefficient_intervals(
     if is_relative:
         edge = float(np.clip(np.abs([low / unit, high / unit]).max(), 1.2, 4.0))
         ax.set_xlim(-1.05 * edge, 1.05 * edge)  # wider intervals run out of the picture: not known
-    list_terms(ax, frame["term"], [f"{value:.3g}" for value in mean])
+    known = [f"{value:.3g}" + _ONE_VALUE * int(low[i] == high[i]) for i, value in enumerate(mean)]
+    list_terms(ax, frame["term"], known)
     what = "coefficient divided by its |mean|" if is_relative else "coefficient"
     label_axes(ax, f"{what}, 95\u00a0%\u00a0interval" + of_how_many(posterior, len(frame)))
     add_legend(ax, share=0.5)

@@ -24,6 +24,7 @@ from adjoin.results.objections import Objection
 from adjoin.results.power import REMEDY
 from adjoin.results.settled import settled
 from adjoin.results.stage_words import on_stages
+from adjoin.results.unmoved import on_unmoved, unmoved_terms
 from adjoin.results.vetoes import vetoes
 
 _LIMIT, _FAR = 1.01, 1.1  # R-hat: Vehtari et al. (2021) ask for 1.01; beyond 1.1 chains differ
@@ -71,6 +72,7 @@ def diagnose(posterior: Collection) -> dict[str, Any]:
         "proposals_beyond_largest_structure": int(trouble[2]),
         "functions_without_effect": list(posterior.run.problem.alike),
         "shared_terms": list(posterior.shared_terms),
+        "unmoved_terms": unmoved_terms(posterior),
         "alternatives": [group.plain for group in posterior.alternatives],
     }
     numbered = dict(zip(posterior.chain_numbers, posterior.traces, strict=True))
@@ -164,6 +166,7 @@ def _verdict(posterior: Collection, facts: dict[str, Any]) -> dict[str, Any]:
     """
     findings = [_on_structure(posterior, facts), *_on_mixing(posterior, facts)]
     findings += _on_trouble(posterior, facts)
+    findings += on_unmoved(facts["unmoved_terms"])
     findings += posterior.run.engine.findings(facts)
     findings += on_stages(posterior.settings)
     findings += [(CAUTION, reason, _MORE) for reason in posterior.settings.left_out]
@@ -176,7 +179,7 @@ def _verdict(posterior: Collection, facts: dict[str, Any]) -> dict[str, Any]:
     return {
         "level": worst(level for level, _, _ in findings),
         "agreement": agreement,
-        "summary": _summary(agreement, posterior.n_chains, against),
+        "summary": _summary(posterior, agreement, against),
         "reasons": [reason for _, reason, _ in findings],
         "settled": settled(posterior),
         # What another piece of advice says already, and says more of, is left out.
@@ -184,10 +187,12 @@ def _verdict(posterior: Collection, facts: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _summary(agreement: str, n_chains: int, against: Sequence[Objection]) -> str:
+def _summary(posterior: Collection, agreement: str, against: Sequence[Objection]) -> str:
     """What the chains did, in a sentence, and what forbids to call it good."""
+    n_chains, has_likelihood = posterior.n_chains, posterior.objective.has_likelihood
+    what = "masses and intervals" if has_likelihood else "intervals"  # by a tolerance, see there
     sentence = {
-        GOOD: "the chains agree; masses and intervals can be relied on",
+        GOOD: f"the chains agree; {what} can be relied on",
         CAUTION: "usable with care",
         POOR: "the chains have not converged; masses and intervals are not to be relied on",
     }[agreement]

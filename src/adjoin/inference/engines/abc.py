@@ -7,7 +7,7 @@ Receives a `Problem`, prior, moves and the ladder's settings (``abc_setup``); st
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,8 +16,9 @@ import numpy as np
 from adjoin.arrays import Float1D
 from adjoin.errors import AdjoinError
 from adjoin.grammar.terms import Structure
-from adjoin.inference.engine import Modes, Visits
+from adjoin.inference.engine import Modes, Packed, Visits
 from adjoin.inference.engines.abc_chain import AbcChain
+from adjoin.inference.engines.abc_common import common_tolerance
 from adjoin.inference.engines.abc_polish import Polish
 from adjoin.inference.engines.abc_setup import AbcSetup, Distance
 from adjoin.inference.ladder import DEFAULT, PAPER, Ladder
@@ -88,6 +89,20 @@ class AbcEngine(AbcSetup):
         """A chain from what `AbcChain.pack` gave; it continues bit for bit."""
         return AbcChain.unpack(self, packed)
 
+    @property
+    def n_apart(self) -> int:
+        """All of annealing, unless each chain keeps its tolerance or all were given one."""
+        is_open = self.ladder.common and self.ladder.tolerance is None
+        return self.n_annealing if is_open else 0
+
+    def agree(self, packed: Sequence[Packed]) -> Iterator[Packed]:
+        """The chains at one tolerance; one after the other, since each needs its own tables."""
+        tolerance, reason = common_tolerance(self, packed)
+        for one in packed:
+            chain = AbcChain.unpack(self, one)
+            chain.settle(tolerance, reason)
+            yield chain.pack()
+
     @staticmethod
     def read_objective(settings: Mapping[str, Any]) -> Objective:
         """The objective of a saved run: its distance is among the settings."""
@@ -104,6 +119,8 @@ class AbcEngine(AbcSetup):
             raise AdjoinError(f"settings: there is no rule {rule!r} with the distance {distance!r}")
         if not isinstance(ladder, Mapping):
             raise AdjoinError(f"settings: ladder cannot be {ladder!r}")
+        if ladder:  # a run of a version that did not have it
+            ladder = {"common": False, **ladder}
         if ladder.get("tolerance") == "inf":  # as JSON has no infinity
             ladder = {**ladder, "tolerance": math.inf}
         return AbcSettings(rule, distance, Ladder.read(ladder))

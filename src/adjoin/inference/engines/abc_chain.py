@@ -277,7 +277,7 @@ class AbcChain:
         self.reason = f"{reason} {settings.stages} stages"
         if self.engine.is_guided and math.isfinite(ladder.champion.error[0]):
             n_terms = int(ladder.champion.state.n_terms[0]) - self.engine.target.n_pinned
-            margin = settings.kappa * (n_terms + 2) / self.engine.regression.n_rows
+            margin = settings.margin(n_terms, self.engine.regression.n_rows)
             coldest = float(ladder.champion.error[0]) / self.engine.target.unit * (1.0 + margin)
             self.reason = (
                 f"the squared error of the best structure fitted, of {n_terms} terms, and"
@@ -287,8 +287,7 @@ class AbcChain:
             coldest = settings.tolerance if self.is_frozen else max(coldest, settings.tolerance)
             self.reason = "the tolerance that was asked for"
             if self.is_frozen and self.floor > settings.tolerance:
-                self.is_stranded = True
-                self.reason = (
+                self._strand(
                     f"the tolerance {settings.tolerance:g} cannot be met: the smallest distance"
                     f" found is {self.floor:.4g}. Raise the tolerance, or leave it to the rule;"
                     " draw more samples; or allow a richer model (expected_terms, max_lag,"
@@ -300,6 +299,25 @@ class AbcChain:
             counters = ladder.rungs.counters
             for counter in (counters.move, counters.guided, counters.swap):
                 counter[:] = 0
+
+    def _strand(self, reason: str) -> None:
+        """Record nothing from here on, and say why."""
+        self.is_stranded, self.reason = True, reason
+
+    def settle(self, tolerance: float, reason: str) -> None:
+        """Take the tolerance that all chains share instead of one's own, before the first record.
+
+        A chain that has met nothing within it has nothing to record.
+        """
+        if self.floor > tolerance:
+            self._strand(
+                f"it met nothing within the tolerance {tolerance:.4g} that all chains share: the"
+                f" smallest distance it found is {self.floor:.4g}"
+            )
+            return
+        self.reason = reason
+        self.history.pop()
+        self._respace(tolerance)
 
     def _respace(self, coldest: float) -> None:
         """Place the ladder above the floor, and give each rung a state that satisfies it."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from adjoin.arrays import Float1D
 from adjoin.grammar.terms import Structure
-from adjoin.inference.engine import Modes, Visits
+from adjoin.inference.engine import Modes, Packed, Visits
 from adjoin.inference.engines.prediction_chain import PredictionChain
 from adjoin.inference.engines.prediction_setup import PredictionSetup
 from adjoin.inference.objective import PREDICTION, Objective
@@ -35,6 +35,7 @@ class PredictionEngine(PredictionSetup):
     default_search: ClassVar[Search] = Search()
     has_stages: ClassVar[bool] = True
     kernel: ClassVar[Callable[..., Any]] = staticmethod(run_prediction)
+    n_apart: ClassVar[int] = 0
     objective = PREDICTION
 
     @property
@@ -53,6 +54,10 @@ class PredictionEngine(PredictionSetup):
     def resume(self, packed: Mapping[str, np.ndarray]) -> PredictionChain:
         """A chain from what `PredictionChain.pack` gave; it continues bit for bit."""
         return PredictionChain.unpack(self, packed)
+
+    def agree(self, packed: Sequence[Packed]) -> Sequence[Packed]:
+        """Each chain goes its own way."""
+        return packed
 
     @staticmethod
     def read_objective(settings: Mapping[str, Any]) -> Objective:

@@ -16,7 +16,7 @@ from adjoin.arrays import Float1D
 from adjoin.checks import is_count
 from adjoin.errors import AdjoinError
 from adjoin.grammar.terms import Structure
-from adjoin.inference.engine import Modes, Visits
+from adjoin.inference.engine import Modes, Packed, Visits
 from adjoin.inference.engines.free_run_work import make_fit_work, make_free_run
 from adjoin.inference.engines.simulation_chain import SimulationChain, make_references
 from adjoin.inference.engines.simulation_setup import (
@@ -70,6 +70,7 @@ class SimulationEngine(SimulationSetup):
     default_search: ClassVar[Search] = SEARCH
     has_stages: ClassVar[bool] = False
     kernel: ClassVar[Callable[..., Any]] = staticmethod(run_output_error)
+    n_apart: ClassVar[int] = 0
     has_noise: ClassVar[bool] = False
     """Whether its runs are predictions that feed past noise back."""
 
@@ -104,6 +105,10 @@ class SimulationEngine(SimulationSetup):
     def resume(self, packed: Mapping[str, np.ndarray]) -> SimulationChain:
         """A chain from what `SimulationChain.pack` gave; it continues bit for bit."""
         return SimulationChain.unpack(self, packed)
+
+    def agree(self, packed: Sequence[Packed]) -> Sequence[Packed]:
+        """Each chain goes its own way."""
+        return packed
 
     @staticmethod
     def read_objective(settings: Mapping[str, Any]) -> Objective:
