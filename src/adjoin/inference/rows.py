@@ -95,14 +95,25 @@ class Rows:
 
     @cached_property
     def past_noise(self) -> Float1D:
-        """(n_samples,) a guess of the noise, for what has to begin with one."""
+        """(n_samples,) a guess of the noise in the output's unit, for what begins with one."""
         return guess_noise(self.table, self.max_lag)
+
+    @cached_property
+    def noise_unit(self) -> float:
+        """What past noise is measured in, in the output's unit: its own size, by the guess.
+
+        So products with noise are in standard units as those of signals are; 1 where signals are
+        in their own units.
+        """
+        is_standard = self.scaling.scale[-1] != 1.0
+        size = float(np.sqrt(np.mean(self.past_noise**2)))
+        return size if is_standard and size > 0.0 else 1.0
 
     def series(self, signal: str, function: str = "") -> Float1D:
         """(n_samples,) a function of a signal in model units; of the noise, a guess."""
         signals = self.data.names.ordered[:-1]
         if signal not in signals:
-            return self.past_noise
+            return self.past_noise / self.noise_unit
         place = signals.index(signal)
         return apply_to_scaled(function, self.table.value[place], self.scaling.scale[place])
 
@@ -114,7 +125,14 @@ class Rows:
 
     def factors(self, structure: Structure) -> Float1D:
         """What turns each term's coefficient from model units into the user's."""
-        return np.array([self.scaling.coefficient_factor(exponents(term)) for term in structure])
+        return np.array([self.factor(term) for term in structure])
+
+    def factor(self, term: Term) -> float:
+        """The same of one term."""
+        degrees = exponents(term)
+        n_noise = degrees.get(self.data.names.noise, 0.0)
+        unit = self.noise_unit**n_noise if n_noise else 1.0
+        return self.scaling.coefficient_factor(degrees) / unit
 
     def white_box(self, structure: Structure) -> Model:
         """A structure alone, fitted by `least_squares`."""

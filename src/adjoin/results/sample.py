@@ -23,7 +23,6 @@ from adjoin.errors import AdjoinError
 from adjoin.grammar import Grammar, Structure, Term
 from adjoin.grammar.encoding import Encoding
 from adjoin.grammar.equation import term_text
-from adjoin.grammar.terms import exponents
 from adjoin.inference.objective import Objective
 from adjoin.inference.prior import Prior
 from adjoin.inference.settings import RunSettings
@@ -229,7 +228,7 @@ class Sample:
         return np.array([self._factor_of(self.encoding.term(key)) for key in self._terms])
 
     def _factor_of(self, term: Term) -> float:
-        return self.scaling.coefficient_factor(exponents(term))
+        return self.run.problem.rows.factor(term)
 
     def _first(self, trace: ChainTrace) -> int:
         """The first draw of a chain after burn-in."""

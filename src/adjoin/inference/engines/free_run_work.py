@@ -96,10 +96,16 @@ def make_free_run(problem: Problem) -> FreeRun:
     fed_back = [atom for atom in encoding.atoms if atom.signal == signal]
     series = problem.rows.past_noise if has_noise else regression.output
     rows = ["", *sorted({atom.function for atom in fed_back} - {""})]
+    plain = 0
+    if has_noise and problem.rows.noise_unit != 1.0:
+        # Noise is fed back as it is, and read in its own unit; it is in no function.
+        rows, plain = ["", ""], 1
     # A function that does not scale gets the output in its own unit.
     unit = float(problem.rows.scaling.scale[-1])
     functions = [find_function(word) for word in rows]
     scale, shift = np.array([function.argument(unit) for function in functions]).T.copy()
+    if plain:
+        scale[plain] = 1.0 / problem.rows.noise_unit
     n_samples = len(regression.output)
     back = np.empty((len(rows), n_samples))
     for i, function in enumerate(functions):
@@ -107,7 +113,10 @@ def make_free_run(problem: Problem) -> FreeRun:
     return FreeRun(
         mode=ONE_STEP if has_noise else FREE_RUN,
         back_row=np.array(
-            [rows.index(a.function) if a in fed_back else -1 for a in encoding.atoms],
+            [
+                (rows.index(a.function) if a.function else plain) if a in fed_back else -1
+                for a in encoding.atoms
+            ],
             dtype=np.int64,
         ),
         program=Program(
