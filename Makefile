@@ -55,7 +55,7 @@ bench-cases: install
 	$(BIN)/python benchmarks/osa_silverbox.py
 	$(BIN)/python benchmarks/abc_academic.py
 	$(BIN)/python benchmarks/abc_silverbox.py
-	$(BIN)/python benchmarks/waves.py osa abc
+	$(BIN)/python benchmarks/waves.py prediction simulation abc
 	$(BIN)/python benchmarks/narmax.py
 
 bench-rigs: install

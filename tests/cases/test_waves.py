@@ -18,10 +18,10 @@ from adjoin.cases.words import findings, warnings_of
 def test_the_waves_have_three_methods_for_each_objective() -> None:
     setups = CASE.setups(Plan("waves", term_rates=(20.0,)))
     assert [(s.number, s.objective) for s in setups] == [
-        (n, objective) for n in (1, 2, 3) for objective in ("prediction", "abc")
+        (n, objective) for n in (1, 2, 3) for objective in ("prediction", "simulation", "abc")
     ]
-    assert [s.initial_mode for s in setups[::2]] == [None, "residual", "joint"]
-    black, _, grey = (s.identifier("u(k)", 2, 0) for s in setups[::2])
+    assert [s.initial_mode for s in setups[::3]] == [None, "residual", "joint"]
+    black, _, grey = (s.identifier("u(k)", 2, 0) for s in setups[::3])
     assert black.initial is None
     assert (grey.initial, grey.initial_mode) == ("u(k)", "joint")
 

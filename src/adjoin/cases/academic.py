@@ -13,7 +13,7 @@ import numpy as np
 from adjoin.cases.case import Case
 from adjoin.cases.outcome import NOISE, Study, coefficients_by_term
 from adjoin.cases.published import N_CHAINS, Estimate, Scores
-from adjoin.cases.setups import ABC, OSA, Plan, Size, Variant
+from adjoin.cases.setups import ABC, OSA, SIMULATION, Plan, Size, Variant
 from adjoin.cases.table_parts import holds_cell, interval_cell, term_cell
 from adjoin.cases.words import NEAR, level_of_intervals, why_ladder
 from adjoin.datasets import Benchmark, academic
@@ -62,7 +62,7 @@ class Academic(Case):
         return academic(plan.seed)
 
     def why(self, plan: Plan) -> tuple[str, ...]:
-        """The noise prior, and the tolerance of free runs."""
+        """The noise prior, and the tolerance of ABC."""
         return (_WHY, *why_ladder(plan))
 
     def findings(self, study: Study) -> Iterator[Finding]:
@@ -177,8 +177,9 @@ def _parameter_sheet(study: Study) -> Sheet:
         f"Selected chain, λ_t = {rate:g}, given the true structure where it was visited; whether"
         " the interval holds the truth. σ of a"
         " one-step fit is that of its residuals, which hold the measurement noise twice (ε(k)"
-        " − 0.3 ε(k−1): 1.044 times its σ); of a free run it is implied by the tolerance and has"
-        " no interval. The paper's data were other draws, with σ = 0.1561."
+        " − 0.3 ε(k−1): 1.044 times its σ); of a simulation fit it is that of the measurement"
+        " noise; of ABC it is implied by the tolerance and has no interval. The paper's data were"
+        " other draws, with σ = 0.1561."
     )
     return Sheet("Parameters", note, columns, rows)
 
@@ -212,10 +213,11 @@ CASE = Academic(
     variants=(
         Variant("OSA, paper's prior", OSA, (0.1, 0.1, 0.1), _PAPER),
         Variant("OSA, default prior", OSA, (0.1, 0.1, 0.1)),
-        Variant("free run, paper's rule", ABC, (2.0, 2.5, 3.4), {**_PAPER, "rule": "paper"}),
-        Variant("free run, default rule", ABC, (2.8, 3.4, 6.5)),
+        Variant("simulation, default prior", SIMULATION, (0.8, 0.8, 0.8)),
+        Variant("ABC, paper's rule", ABC, (2.0, 2.5, 3.4), {**_PAPER, "rule": "paper"}),
+        Variant("ABC, default rule", ABC, (2.8, 3.4, 6.5)),
     ),
-    sizes={OSA: Size(30_000, 10), ABC: Size(60_000, 10)},
+    sizes={OSA: Size(30_000, 10), SIMULATION: Size(10_000, 10), ABC: Size(60_000, 10)},
     quick_sizes={ABC: Size(20_000, 10, 1 / 3)},
     scoring_seconds=0.3,
     scores=SCORES,
