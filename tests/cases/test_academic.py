@@ -130,4 +130,4 @@ def test_a_simulation_case_has_the_noise_s_interval_and_no_figure_of_the_paper(
     (record,) = score_records(found, found.rows)
     assert (record["noise"], record["likelihood_power"], record["rule"]) == ("white", 1.0, None)
     said = " ".join(finding.short for finding in findings(found))
-    assert "simulation, default prior: the true equation in" in said
+    assert "Simulation, default prior: the true equation in" in said

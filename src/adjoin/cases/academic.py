@@ -15,7 +15,7 @@ from adjoin.cases.outcome import NOISE, Study, coefficients_by_term
 from adjoin.cases.published import N_CHAINS, Estimate, Scores
 from adjoin.cases.setups import ABC, OSA, SIMULATION, Plan, Size, Variant
 from adjoin.cases.table_parts import holds_cell, interval_cell, term_cell
-from adjoin.cases.words import NEAR, level_of_intervals, why_ladder
+from adjoin.cases.words import NEAR, at_head, level_of_intervals, why_ladder
 from adjoin.datasets import Benchmark, academic
 from adjoin.levels import CAUTION, GOOD, POOR
 from adjoin.report.case_parts import Drawing, Drawn, Finding, Section
@@ -91,7 +91,7 @@ def _truth_found(study: Study) -> Iterator[Finding]:
         rates = ", ".join(f"{row.setup.expected_terms:g}" for row in rows)
         yield Finding(
             GOOD if share >= _MOST else CAUTION if share >= 0.5 else POOR,
-            f"{method}: the true equation in {n_found} of {n_chains} chains{paper}",
+            f"{at_head(method)}: the true equation in {n_found} of {n_chains} chains{paper}",
             f"mean mass of the true structure {masses} for λ_t = {rates}",
         )
 
@@ -111,7 +111,7 @@ def _intervals(study: Study) -> Iterator[Finding]:
             n_in, n_all = sum(is_inside), len(is_inside)
             yield Finding(
                 level_of_intervals(n_in, n_all),
-                f"{method}: {n_in} of {n_all} intervals of 95 % hold the true coefficient",
+                f"{at_head(method)}: {n_in} of {n_all} intervals of 95 % hold the true coefficient",
             )
 
 
@@ -213,7 +213,7 @@ CASE = Academic(
     variants=(
         Variant("OSA, paper's prior", OSA, (0.1, 0.1, 0.1), _PAPER),
         Variant("OSA, default prior", OSA, (0.1, 0.1, 0.1)),
-        Variant("simulation, default prior", SIMULATION, (0.8, 0.8, 0.8)),
+        Variant("simulation, default prior", SIMULATION, (1.8, 1.8, 2.7)),
         Variant("ABC, paper's rule", ABC, (2.0, 2.5, 3.4), {**_PAPER, "rule": "paper"}),
         Variant("ABC, default rule", ABC, (2.8, 3.4, 6.5)),
     ),

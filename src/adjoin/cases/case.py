@@ -191,7 +191,7 @@ class Case(ABC):
             words = OBJECTIVES[objective]
             if quick.samples < full.samples:
                 left_out.append(f"{words}: {quick.samples:,} samples instead of {full.samples:,}")
-            if quick.n_train is not None:
+            if quick.n_train != full.n_train:
                 left_out.append(f"{words}: the first {quick.n_train:,} training samples only")
             if plan.rates(quick) != plan.term_rates:
                 rates = ", ".join(f"{rate:g}" for rate in plan.rates(quick))

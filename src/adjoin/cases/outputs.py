@@ -75,7 +75,8 @@ def _cards(study: Study) -> Iterator[Card]:
         best = study.best(objective)
         if best is not None:
             name = f"{case.measure.card}, {OBJECTIVES[objective]}"
-            yield Card(name, case.measure.text(best.score()), best.setup.label)
+            note = best.setup.label.replace(" = ", "\u00a0=\u00a0")  # stays on one line
+            yield Card(name, case.measure.text(best.score()), note)
     if study.benchmark.truth is not None:
         rows = [row for row in study.rows if row.n_recovered is not None]
         n_recovered = sum(row.n_recovered or 0 for row in rows)

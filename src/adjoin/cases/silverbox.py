@@ -98,6 +98,11 @@ _WHY = (
     "Residuals of a real rig are not independent. Likelihood power auto counts them for what"
     " they are worth.",
 )
+_WHY_SIMULATION = (
+    "A simulation fit goes through the data several times for every structure it meets. So it has"
+    f" the first {_N_SIMULATED:,} training samples, where the others have all 69,400, and chains"
+    " are short; with models of some thirty terms they end at different ones."
+)
 
 _PRINTED_PRIOR = Variant("OSA, paper's prior", OSA, (0.6, 0.6, 0.9), _PAPER)
 _NEIGHBOURING_PRIOR = Variant(
@@ -130,8 +135,9 @@ class Silverbox(Case):
         )
 
     def why(self, plan: Plan) -> tuple[str, ...]:
-        """The noise prior, extrapolation, dependent residuals; the tolerance of ABC."""
-        return (*_WHY, *why_ladder(plan))
+        """Noise prior, extrapolation, dependent residuals; fewer samples; the tolerance of ABC."""
+        simulated = (_WHY_SIMULATION,) * (SIMULATION in plan.objectives)
+        return (*_WHY, *simulated, *why_ladder(plan))
 
     def findings(self, study: Study) -> Iterator[Finding]:
         """The priors one step ahead, the best of each objective, and the official split."""

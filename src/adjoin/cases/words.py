@@ -24,14 +24,21 @@ from adjoin.text import percent
 NEAR = 1.25
 """Times an error: up to this, as good as the same."""
 
-SENTENCE = {name: words[0].upper() + words[1:] for name, words in OBJECTIVES.items()}
+
+def at_head(words: str) -> str:
+    """Words at the head of a sentence."""
+    return words[0].upper() + words[1:]
+
+
+SENTENCE = {name: at_head(words) for name, words in OBJECTIVES.items()}
 """An objective at the head of a sentence."""
 
 _ABOUT = {
-    OSA: "one step ahead, from measured outputs: OSA",
-    SIMULATION: "by the likelihood of their free run, noise being on the measured output:"
-    " simulation, which the paper does not have",
-    ABC: "by how near their free run comes to the measured output: ABC, the paper's MPO",
+    OSA: "OSA judges models one step ahead, from measured outputs.",
+    SIMULATION: "Simulation judges them by the likelihood of their free run, with noise on the"
+    " measured output; the paper does not have it.",
+    ABC: "ABC judges them by how near their free run comes to the measured output: the paper's"
+    " MPO.",
 }
 
 _FEW_MISSES = 0.05  # of 95 % intervals
@@ -45,7 +52,7 @@ _WHY_LADDER = (
 
 def about_objectives(plan: Plan) -> str:
     """How models are judged by the objectives that are run."""
-    return f"Models are judged {'; '.join(_ABOUT[name] for name in plan.objectives)}."
+    return " ".join(_ABOUT[name] for name in plan.objectives)
 
 
 def why_ladder(plan: Plan) -> tuple[str, ...]:
