@@ -77,7 +77,7 @@ bench-search: install
 	$(BIN)/python benchmarks/averages.py
 	$(BIN)/python benchmarks/forward_selection.py
 
-# The pages in docs/cases, by full runs: half an hour on two cores.
+# The pages in docs/cases, by full runs: three quarters of an hour on two cores.
 docs-cases: install
 	cd docs/cases && for case in academic waves silverbox; do \
 	  ../../$(BIN)/adjoin case $$case --out $$case || exit 1; done

@@ -52,7 +52,7 @@ def test_where_physics_pays_and_where_data_catch_up_is_said() -> None:
     assert pays.short == (
         "Knowing the physics pays with 100 and 200 samples; from 350 on the black box has caught up"
     )
-    assert beats.short == "Data alone beat Morison's equation at every size"
+    assert beats.short == "Data alone beat Morison's equation at every size tried"
     (never, _) = learning_findings(points({100: None, 200: 11.0}))
     assert (never.level, never.short) == (
         "caution",

@@ -51,6 +51,18 @@ def test_waves_are_called_synthetic_and_held_against_the_white_box() -> None:
     assert {len(row) for row in others.rows} == {3}
 
 
+def test_methods_are_held_against_the_white_box_and_one_that_diverges_is_named() -> None:
+    first = findings(wave_study())[1]
+    assert first.level == "good"
+    assert first.short.startswith("One step ahead, error against the white box's: −")
+    assert "methods 1 (black box), 2 (residual), 3 (grey-box TAG); λ_t = 5, 5, 5" in first.reason
+    assert "3 of 3 setups are below" in first.reason
+    rows = tuple(astray(row) if row.setup.number == 2 else row for row in wave_study().rows)
+    lost = findings(replace(wave_study(), rows=rows))[1]
+    assert (lost.level, "diverges, −" in lost.short) == ("poor", True)
+    assert "2 of 3 setups are below" in lost.reason
+
+
 def test_divergence_on_the_test_set_is_said_and_chooses_nothing() -> None:
     grey = [row for row in wave_study().rows if row.setup.number > 1]
     best = min(grey, key=lambda row: row.validation)

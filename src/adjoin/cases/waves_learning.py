@@ -19,9 +19,7 @@ BLACK_BOX, RESIDUAL, GREY_BOX = 1, 2, 3
 METHODS = {BLACK_BOX: "black box", RESIDUAL: "residual", GREY_BOX: "grey-box TAG"}
 """The paper's methods by number."""
 
-_NAMES = {WHITE_BOX: "white box"} | {
-    number: f"method {number}, {name}" for number, name in METHODS.items()
-}
+_NAMES = {WHITE_BOX: "white box"} | {n: f"{name} ({n})" for n, name in METHODS.items()}
 _MOST = 0.8  # of the seas: as many have to agree; by luck alone 8 of 10 do so in one of 18 cases
 _TITLE = "Learning curve"
 
@@ -50,12 +48,15 @@ def learning_findings(points: Sequence[Point]) -> Iterator[Finding]:
         yield Finding(CAUTION, f"Knowing the physics pays at no size from {sizes[0]:,} on", reason)
     ahead = [n for n in sizes if n_better(points, n, BLACK_BOX, WHITE_BOX) >= _MOST * n_seas]
     if ahead:
-        since = f"from {ahead[0]:,} training samples on"
+        since = (
+            "at every size tried" if ahead == sizes else f"from {ahead[0]:,} training samples on"
+        )
         yield Finding(
             GOOD,
-            f"Data alone beat Morison's equation {since if ahead != sizes else 'at every size'}",
+            f"Data alone beat Morison's equation {since}",
             f"method 1 errs less than the white box in"
-            f" {n_better(points, ahead[0], BLACK_BOX, WHITE_BOX)} of {n_seas} seas there",
+            f" {n_better(points, ahead[0], BLACK_BOX, WHITE_BOX)} of {n_seas} seas with"
+            f" {ahead[0]:,} samples",
         )
 
 
@@ -87,7 +88,7 @@ def _sheet(points: Sequence[Point]) -> Sheet:
     n_seas = level_of[sizes[0], WHITE_BOX].n_seeds
     columns = [Column("samples")]
     columns += [Column(name, "free-run NMSE (%)") for name in _NAMES.values()]
-    pairs = {"3 before 1": (GREY_BOX, BLACK_BOX), "1 before white": (BLACK_BOX, WHITE_BOX)}
+    pairs = {"3 beats 1": (GREY_BOX, BLACK_BOX), "1 beats white": (BLACK_BOX, WHITE_BOX)}
     columns += [Column(name, "seas") for name in pairs]
     rows = []
     for n in sizes:
@@ -112,11 +113,11 @@ def _draw(points: Sequence[Point], width: float) -> Drawn:
     from adjoin.report.plots_learning import LearningLine, plot_learning
 
     lines = []
-    for number, name in ({WHITE_BOX: "white box"} | METHODS).items():
+    for number, name in _NAMES.items():
         found = [level for level in levels(points) if level.number == number]
         lines.append(
             LearningLine(
-                f"{name} ({number})" if number else name,
+                name,
                 [level.n_train for level in found],
                 [level.median for level in found],
                 [level.low for level in found],
