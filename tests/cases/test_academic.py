@@ -121,7 +121,7 @@ def test_a_simulation_case_has_the_noise_s_interval_and_no_figure_of_the_paper(
     found = run_study(plan)
     assert not found.failed
     scores, _, parameters = sheets(found)
-    assert [row[0] for row in scores.rows] == ["simulation, default prior"]
+    assert [row[0] for row in scores.rows] == ["simulation"]
     assert "paper" not in [column.title for column in scores.columns]
     noise = found.rows[0].parameters[-1]
     assert noise.low < noise.mean < noise.high
@@ -130,4 +130,4 @@ def test_a_simulation_case_has_the_noise_s_interval_and_no_figure_of_the_paper(
     (record,) = score_records(found, found.rows)
     assert (record["noise"], record["likelihood_power"], record["rule"]) == ("white", 1.0, None)
     said = " ".join(finding.short for finding in findings(found))
-    assert "Simulation, default prior: the true equation in" in said
+    assert "Simulation: the true equation in" in said
