@@ -20,7 +20,7 @@ def test_the_silverbox_has_powers_side_by_side_and_the_official_split_apart() ->
     setups, official = CASE.setups(plan), CASE.official_setups(plan)
     assert {(s.objective, s.samples, s.n_train) for s in setups} == {
         ("prediction", 10_000, None),
-        ("simulation", 2_000, 10_000),
+        ("simulation", 500, 10_000),
         ("abc", 20_000, None),
     }
     assert {s.max_lag for s in setups} == {50}

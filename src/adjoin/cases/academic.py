@@ -213,7 +213,7 @@ CASE = Academic(
     variants=(
         Variant("OSA, paper's prior", OSA, (0.1, 0.1, 0.1), _PAPER),
         Variant("OSA, default prior", OSA, (0.1, 0.1, 0.1)),
-        Variant("simulation", SIMULATION, (1.8, 1.8, 2.7)),
+        Variant("simulation", SIMULATION, (2.0, 2.0, 3.0)),
         Variant("ABC, paper's rule", ABC, (2.0, 2.5, 3.4), {**_PAPER, "rule": "paper"}),
         Variant("ABC, default rule", ABC, (2.8, 3.4, 6.5)),
     ),

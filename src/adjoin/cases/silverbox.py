@@ -112,7 +112,7 @@ _DEFAULT_PRIOR = Variant("OSA, default prior", OSA, (3.0, 3.0, 3.3))
 _AUTO_POWER = Variant(
     "OSA, default, power auto", OSA, (3.5, 4.0, 3.0), {"likelihood_power": "auto"}
 )
-_SIMULATION = Variant("simulation, 10,000 samples", SIMULATION, (55.0, 55.0, 55.0))
+_SIMULATION = Variant("simulation, 10,000 samples", SIMULATION, (70.0, 70.0, 70.0))
 
 
 class Silverbox(Case):
@@ -297,11 +297,11 @@ CASE = Silverbox(
     ),
     sizes={
         OSA: Size(10_000, 50),
-        SIMULATION: Size(2_000, 50, n_train=_N_SIMULATED),
+        SIMULATION: Size(500, 50, n_train=_N_SIMULATED),
         ABC: Size(20_000, 50),
     },
     quick_sizes={
-        SIMULATION: Size(300, 50, 0.12, _N_SIMULATED, (20.0,)),
+        SIMULATION: Size(100, 50, 0.2, _N_SIMULATED, (20.0,)),
         ABC: Size(6_000, 50, 0.1, 10_000, (20.0,)),
     },
     takes_data=True,

@@ -290,9 +290,10 @@ def _constants_sheet(study: Study) -> Sheet:
 def _variants() -> Iterator[Variant]:
     for number, name in METHODS.items():
         settings = {"number": number, "initial_mode": _INITIAL_MODE[number]}
-        yield Variant(f"method {number}, {name}, OSA", OSA, (0.2, 0.2, 0.3), settings)
-        yield Variant(f"method {number}, {name}, simulation", SIMULATION, (3.0, 4.2, 6.6), settings)
-        yield Variant(f"method {number}, {name}, ABC", ABC, (5.5, 7.0, 14.0), settings)
+        method = f"method {number}, {name}"
+        yield Variant(f"{method}, OSA", OSA, (0.2, 0.2, 0.3), settings)
+        yield Variant(f"{method}, simulation", SIMULATION, (7.0, 9.5, 14.0), settings)
+        yield Variant(f"{method}, ABC", ABC, (5.5, 7.0, 14.0), settings)
 
 
 CASE = Waves(
@@ -300,7 +301,7 @@ CASE = Waves(
     title="Case study 3: wave loading",
     variants=tuple(_variants()),
     sizes={OSA: Size(30_000, 10), SIMULATION: Size(10_000, 10), ABC: Size(60_000, 10)},
-    quick_sizes={ABC: Size(15_000, 10, 1 / 4)},
+    quick_sizes={SIMULATION: Size(3_000, 10, 0.3), ABC: Size(15_000, 10, 1 / 4)},
     takes_data=True,
     n_draws=400,
     scoring_seconds=0.8,
