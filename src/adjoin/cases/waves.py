@@ -292,7 +292,7 @@ def _variants() -> Iterator[Variant]:
         settings = {"number": number, "initial_mode": _INITIAL_MODE[number]}
         method = f"method {number}, {name}"
         yield Variant(f"{method}, OSA", OSA, (0.2, 0.2, 0.3), settings)
-        yield Variant(f"{method}, simulation", SIMULATION, (7.0, 9.5, 14.0), settings)
+        yield Variant(f"{method}, simulation", SIMULATION, (8.0, 11.0, 22.0), settings)
         yield Variant(f"{method}, ABC", ABC, (5.5, 7.0, 14.0), settings)
 
 

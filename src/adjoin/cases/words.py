@@ -74,7 +74,7 @@ def warnings_of(study: Study) -> list[str]:
         if 0 < row.n_chains < plan.n_chains:
             warnings.append(
                 f"{row.setup.label}: only {row.n_chains} of {plan.n_chains} chains count; the"
-                " others stayed where no posterior mass is."
+                " notes in case.json say why the others were left out."
             )
         if row.diverged or row.pooled_diverged:
             warnings.append(
