@@ -55,7 +55,7 @@ bench-cases: install
 	$(BIN)/python benchmarks/osa_silverbox.py
 	$(BIN)/python benchmarks/abc_academic.py
 	$(BIN)/python benchmarks/abc_silverbox.py
-	$(BIN)/python benchmarks/waves.py osa abc
+	$(BIN)/python benchmarks/waves.py prediction simulation abc
 	$(BIN)/python benchmarks/narmax.py
 
 bench-rigs: install
@@ -77,7 +77,7 @@ bench-search: install
 	$(BIN)/python benchmarks/averages.py
 	$(BIN)/python benchmarks/forward_selection.py
 
-# The pages in docs/cases, by full runs: half an hour on two cores.
+# The pages in docs/cases, by full runs: three quarters of an hour on two cores.
 docs-cases: install
 	cd docs/cases && for case in academic waves silverbox; do \
 	  ../../$(BIN)/adjoin case $$case --out $$case || exit 1; done

@@ -82,10 +82,10 @@ class Identifier(Estimator):
     search : mapping, optional
         With ``objective="prediction"`` and a number of samples: informed moves and tempering, such
         as ``{"candidates": 512, "rungs": 12}``; see `adjoin.inference.search.Search`. Default: the
-        nine moves alone. ``samples="auto"`` chooses it itself.
+        nine moves alone; ``samples="auto"`` chooses. With ``"simulation"``: the rungs alone.
     burn_in : float
-        The share of each chain's records that is left out of the posterior. A free-run chain
-        records nothing while it anneals.
+        The share of each chain's records that is left out of the posterior. With
+        ``objective="abc"`` a chain records nothing while it anneals.
     thin : int
         Every n-th sample is recorded.
     chains : int

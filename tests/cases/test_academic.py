@@ -9,6 +9,7 @@ from tests.cases.studies import ACADEMIC, academic_study
 
 from adjoin.cases.academic import CASE, PARAMETERS, SCORES
 from adjoin.cases.case import Case
+from adjoin.cases.plain_values import score_records
 from adjoin.cases.setups import Plan
 from adjoin.cases.study import run_study
 from adjoin.cases.tables import sheets
@@ -17,9 +18,13 @@ from adjoin.cases.words import findings
 
 def test_the_academic_case_has_the_paper_s_settings_for_every_term_rate() -> None:
     setups = CASE.setups(Plan("academic"))
-    assert len(setups) == 4 * 3
+    assert len(setups) == 5 * 3
     assert {s.max_lag for s in setups} == {10}
-    assert {(s.objective, s.samples) for s in setups} == {("prediction", 30_000), ("abc", 60_000)}
+    assert {(s.objective, s.samples) for s in setups} == {
+        ("prediction", 30_000),
+        ("simulation", 10_000),
+        ("abc", 60_000),
+    }
     for objective in ("prediction", "abc"):
         chosen = [s for s in setups if s.objective == objective and s.prior == "paper"]
         assert [s.expected_terms for s in chosen] == [1.0, 5.0, 20.0]
@@ -99,9 +104,30 @@ def test_a_free_run_case_has_its_tables_and_words(monkeypatch: pytest.MonkeyPatc
     assert not found.failed
     assert [row.setup.rule for row in found.rows] == ["paper", "default"]
     scores, facts, parameters = sheets(found)
-    assert [row[0] for row in scores.rows] == ["free run, paper's rule", "free run, default rule"]
+    assert [row[0] for row in scores.rows] == ["ABC, paper's rule", "ABC, default rule"]
     assert facts.rows[0][-1] == "0.71 h"
     noise = [cells for cells in parameters.rows if cells[1] == "σ"]
     assert [cells[4] for cells in noise] == ["–", "–"]  # implied by the tolerance: no interval
     said = " ".join(finding.short for finding in findings(found))
     assert "of 1 chains; the paper: 1 of 4" in said
+
+
+def test_a_simulation_case_has_the_noise_s_interval_and_no_figure_of_the_paper(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = Plan("academic", ("output-error",), (5.0,), chains=1, n_jobs=1)
+    short = tuple(replace(setup, samples=400) for setup in CASE.setups(plan))
+    monkeypatch.setattr(Case, "setups", lambda case, plan: short)
+    found = run_study(plan)
+    assert not found.failed
+    scores, _, parameters = sheets(found)
+    assert [row[0] for row in scores.rows] == ["simulation"]
+    assert "paper" not in [column.title for column in scores.columns]
+    noise = found.rows[0].parameters[-1]
+    assert noise.low < noise.mean < noise.high
+    assert noise.truth == found.benchmark.noise_sd
+    assert "–" not in parameters.rows[-1][:6]
+    (record,) = score_records(found, found.rows)
+    assert (record["noise"], record["likelihood_power"], record["rule"]) == ("white", 1.0, None)
+    said = " ".join(finding.short for finding in findings(found))
+    assert "Simulation: the true equation in" in said

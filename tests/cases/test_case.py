@@ -29,7 +29,8 @@ from adjoin.report.case_parts import Finding
 
 SOURCE = Path(__file__).parents[2] / "src" / "adjoin" / "cases"
 KNOWN = tuple(CASES)
-MACHINERY = sorted({p.stem for p in SOURCE.glob("*.py")} - {*KNOWN, "registry", "__init__"})
+MODULES = {p.stem for p in SOURCE.glob("*.py")} - {"registry", "__init__"}
+MACHINERY = sorted(name for name in MODULES if not name.startswith(KNOWN))
 
 
 class Decay(Case):

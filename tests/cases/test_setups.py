@@ -25,6 +25,8 @@ def test_a_setup_hands_every_setting_to_the_identifier() -> None:
                 assert identifier.rule == setup.rule
             else:
                 assert identifier.likelihood_power == setup.likelihood_power
+            if setup.objective == "simulation":
+                assert identifier.noise == setup.noise
             if isinstance(setup.prior, Prior):  # it does not read expected_terms
                 assert setup.prior.expected_terms == setup.expected_terms
 
@@ -48,6 +50,7 @@ def test_chains_and_term_rates_are_the_user_s_where_given() -> None:
         ({"term_rates": (5e-324,)}, "λ_t must be a number from 0.001 to 100"),
         ({"term_rates": (1e9,)}, "λ_t must be a number from 0.001 to 100"),
         ({"term_rates": (float("nan"),)}, "λ_t must be a number from 0.001 to 100"),
+        ({"curve": -1}, "curve must be a whole number"),
         ({"chains": 0}, "chains must be a whole number"),
         ({"seed": -1}, "seed must be"),
     ],

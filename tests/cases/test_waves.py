@@ -18,10 +18,10 @@ from adjoin.cases.words import findings, warnings_of
 def test_the_waves_have_three_methods_for_each_objective() -> None:
     setups = CASE.setups(Plan("waves", term_rates=(20.0,)))
     assert [(s.number, s.objective) for s in setups] == [
-        (n, objective) for n in (1, 2, 3) for objective in ("prediction", "abc")
+        (n, objective) for n in (1, 2, 3) for objective in ("prediction", "simulation", "abc")
     ]
-    assert [s.initial_mode for s in setups[::2]] == [None, "residual", "joint"]
-    black, _, grey = (s.identifier("u(k)", 2, 0) for s in setups[::2])
+    assert [s.initial_mode for s in setups[::3]] == [None, "residual", "joint"]
+    black, _, grey = (s.identifier("u(k)", 2, 0) for s in setups[::3])
     assert black.initial is None
     assert (grey.initial, grey.initial_mode) == ("u(k)", "joint")
 
@@ -49,6 +49,18 @@ def test_waves_are_called_synthetic_and_held_against_the_white_box() -> None:
     assert [cells[2] for cells in constants.rows] == ["Cd' of u(k)*abs(u(k))", "Cm' of udot(k)"]
     assert others.rows[-1][1] == "synthetic waves, seed 0"
     assert {len(row) for row in others.rows} == {3}
+
+
+def test_methods_are_held_against_the_white_box_and_one_that_diverges_is_named() -> None:
+    first = findings(wave_study())[1]
+    assert first.level == "good"
+    assert first.short.startswith("One step ahead, error against the white box's: −")
+    assert "methods 1 (black box), 2 (residual), 3 (grey-box TAG); λ_t = 5, 5, 5" in first.reason
+    assert "3 of 3 setups are below" in first.reason
+    rows = tuple(astray(row) if row.setup.number == 2 else row for row in wave_study().rows)
+    lost = findings(replace(wave_study(), rows=rows))[1]
+    assert (lost.level, "diverges, −" in lost.short) == ("poor", True)
+    assert "2 of 3 setups are below" in lost.reason
 
 
 def test_divergence_on_the_test_set_is_said_and_chooses_nothing() -> None:

@@ -46,3 +46,10 @@ def test_draws_that_diverge_are_counted_on_the_page() -> None:
     files = study_files(replace(academic_study(), rows=rows))
     for name in ("index.html", "index.md"):
         assert "60.0 %" in files[name]
+
+
+def test_chains_that_were_left_out_are_counted() -> None:
+    rows = tuple(replace(row, n_chains=1) for row in academic_study().rows)
+    first = warnings_of(replace(academic_study(), rows=rows))[0]
+    assert "only 1 of 2 chains count" in first
+    assert warnings_of(academic_study()) == []

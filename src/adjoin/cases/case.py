@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 
+from adjoin.cases.learning import Curve
 from adjoin.cases.measure import NMSE, Measure
 from adjoin.cases.outcome import Study
 from adjoin.cases.published import N_CHAINS, Literature, ParameterTable, Scores, ScoreTable
@@ -21,6 +22,8 @@ from adjoin.datasets import Benchmark
 from adjoin.errors import AdjoinError
 from adjoin.report.case_parts import Finding, Section
 from adjoin.report.sheet import Sheet
+
+_N_CURVE = 10  # seeds of a learning curve
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +116,10 @@ class Case(ABC):
         """Why figures differ from the paper's, as far as a plan can show it."""
         return ()
 
+    def curve(self, plan: Plan) -> Curve | None:
+        """What a learning curve over the data of many seeds is made of, where there is one."""
+        return None
+
     def findings(self, study: Study) -> Iterable[Finding]:
         """What is reproduced and what differs, each made of the figures of this run."""
         return ()
@@ -135,6 +142,8 @@ class Case(ABC):
         """The data with the protocol of the paper; a file for a case without one is refused."""
         if plan.data is not None and not self.takes_data:
             raise AdjoinError(f"the {self.name} case simulates its data; leave --data out")
+        if plan.curve and self.curve(plan) is None:
+            raise AdjoinError("there is no learning curve of this; leave --curve out")
         return self.make_benchmark(plan)
 
     def size(self, objective: str, is_quick: bool) -> Size:
@@ -163,6 +172,13 @@ class Case(ABC):
             for rate in plan.rates(size)
         )
 
+    def curve_seeds(self, plan: Plan) -> range:
+        """The seeds of the data of the learning curve, from the plan's on; empty: there is none."""
+        n_seeds = plan.curve
+        if n_seeds is None:
+            n_seeds = 0 if plan.is_quick else _N_CURVE
+        return range(plan.seed, plan.seed + (n_seeds if self.curve(plan) is not None else 0))
+
     def shortened(self, plan: Plan) -> tuple[str, ...]:
         """What a quick run leaves out, in words."""
         if not plan.is_quick:
@@ -175,11 +191,13 @@ class Case(ABC):
             words = OBJECTIVES[objective]
             if quick.samples < full.samples:
                 left_out.append(f"{words}: {quick.samples:,} samples instead of {full.samples:,}")
-            if quick.n_train is not None:
+            if quick.n_train != full.n_train:
                 left_out.append(f"{words}: the first {quick.n_train:,} training samples only")
             if plan.rates(quick) != plan.term_rates:
                 rates = ", ".join(f"{rate:g}" for rate in plan.rates(quick))
                 left_out.append(f"{words}: λ_t = {rates} only")
+        if self.curve(plan) is not None and plan.curve is None:
+            left_out.append("no learning curve")
         return tuple(left_out)
 
     def printed(self, setup: Setup) -> Scores:

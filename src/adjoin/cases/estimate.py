@@ -21,6 +21,7 @@ from adjoin.threads import n_workers
 
 _N_TIMED = 100_000  # samples of the timed free run: a few milliseconds
 _REFERENCE_SECONDS = 0.0058  # it took on the machine where setups were measured
+_CURVE = "learning curve"
 _COMPILING = 60.0  # seconds, once per machine
 
 
@@ -43,8 +44,18 @@ def setup_seconds(plan: Plan, setup: Setup, factor: float) -> float:
     return factor * (rounds * setup.seconds + case_of(plan).scoring_seconds)
 
 
+def curve_seconds(plan: Plan, factor: float) -> float:
+    """What the learning curve takes, where there is one."""
+    case = case_of(plan)
+    curve = case.curve(plan)
+    if curve is None:
+        return 0.0
+    n_cores = n_workers(plan.n_jobs, curve.n_chains)
+    return factor * len(case.curve_seeds(plan)) * curve.seconds / n_cores
+
+
 def estimate(plan: Plan, factor: float) -> dict[str, float]:
-    """Seconds by objective, compilation included where it has not been done."""
+    """Seconds by objective, compilation included where it has not been done; the learning curve."""
     seconds = {}
     for objective in plan.objectives:
         kernel = find_engine(objective).kernel
@@ -54,12 +65,16 @@ def estimate(plan: Plan, factor: float) -> dict[str, float]:
         seconds[objective] = sum(setup_seconds(plan, setup, factor) for setup in setups)
         if not is_compiled(kernel):
             seconds[objective] += factor * _COMPILING
+    if curve := curve_seconds(plan, factor):
+        seconds[_CURVE] = curve
     return seconds
 
 
 def in_words(seconds: dict[str, float]) -> str:
     """``one step ahead: about 20 s; free run: about 6 min``."""
-    return "; ".join(f"{OBJECTIVES[name]}: {about(value)}" for name, value in seconds.items())
+    return "; ".join(
+        f"{OBJECTIVES.get(name, name)}: {about(value)}" for name, value in seconds.items()
+    )
 
 
 def about(seconds: float) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from adjoin.arrays import Float1D
+from adjoin.cases.learning import Point
 from adjoin.cases.scoring import Score
 from adjoin.cases.setups import Plan, Setup
 from adjoin.datasets import Benchmark
@@ -151,6 +152,8 @@ class Study:
         Of it all.
     is_complete : bool
         False if it was stopped.
+    curve : tuple of Point
+        The learning curve, where there is one.
     """
 
     plan: Plan
@@ -161,6 +164,7 @@ class Study:
     official_rows: tuple[Row, ...]
     seconds: float
     is_complete: bool
+    curve: tuple[Point, ...] = ()
 
     @property
     def all_rows(self) -> tuple[Row, ...]:

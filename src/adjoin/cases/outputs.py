@@ -15,11 +15,17 @@ import numpy as np
 
 from adjoin.cases.case import case_of
 from adjoin.cases.outcome import Row, Series, Study
-from adjoin.cases.plain_values import describe, literature_records, parameter_records, score_records
+from adjoin.cases.plain_values import (
+    curve_records,
+    describe,
+    literature_records,
+    parameter_records,
+    score_records,
+)
 from adjoin.cases.setups import OBJECTIVES
 from adjoin.cases.table_parts import duration
 from adjoin.cases.tables import error_sheets, literature_sheet
-from adjoin.cases.words import command_of, findings, warnings_of
+from adjoin.cases.words import about_objectives, command_of, findings, warnings_of
 from adjoin.errors import AdjoinError
 from adjoin.files import write_whole
 from adjoin.report.case_markdown import make_case_markdown
@@ -52,7 +58,8 @@ def study_page(study: Study, out: str = "") -> CasePage:
 def _sections(study: Study) -> Iterator[Section]:
     case = case_of(study.plan)
     bars = [Drawing("bars", "Test error and model size", partial(_bars, study))]
-    yield Section("scores", "Errors", (), error_sheets(study), bars if study.usable() else ())
+    about = (about_objectives(study.plan),)
+    yield Section("scores", "Errors", about, error_sheets(study), bars if study.usable() else ())
     responses = list(_responses(study))
     yield Section("predictions", "Predictions", (_ABOUT_PREDICTIONS,), (), responses)
     yield from case.sections(study)
@@ -68,7 +75,8 @@ def _cards(study: Study) -> Iterator[Card]:
         best = study.best(objective)
         if best is not None:
             name = f"{case.measure.card}, {OBJECTIVES[objective]}"
-            yield Card(name, case.measure.text(best.score()), best.setup.label)
+            note = best.setup.label.replace(" = ", "\u00a0=\u00a0")  # stays on one line
+            yield Card(name, case.measure.text(best.score()), note)
     if study.benchmark.truth is not None:
         rows = [row for row in study.rows if row.n_recovered is not None]
         n_recovered = sum(row.n_recovered or 0 for row in rows)
@@ -157,6 +165,7 @@ def study_files(study: Study, out: str = "") -> dict[str, str | bytes]:
         "parameters.csv": parameter_records(study),
         "official.csv": score_records(study, study.official_rows),
         "literature.csv": literature_records(study),
+        "learning.csv": curve_records(study),
     }
     files: dict[str, str | bytes] = {name: _csv(rows) for name, rows in tables.items() if rows}
     for section in page.sections:

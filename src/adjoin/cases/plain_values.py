@@ -12,7 +12,7 @@ from typing import Any
 from adjoin.cases.case import case_of
 from adjoin.cases.outcome import Row, Study
 from adjoin.cases.scoring import PREDICTORS
-from adjoin.cases.setups import ABC, OSA
+from adjoin.cases.setups import ABC, SIMULATION
 from adjoin.cases.tables import reached
 from adjoin.inference.prior import Prior
 from adjoin.version import __version__
@@ -66,7 +66,8 @@ def _describe_setup(row: Row) -> dict[str, Any]:
         "expected_terms": setup.expected_terms,
         "prior": f"Prior({prior.changes})" if isinstance(prior, Prior) else prior,
         "rule": setup.rule if setup.objective == ABC else None,
-        "likelihood_power": row.power if setup.objective == OSA else None,
+        "likelihood_power": row.power if setup.objective != ABC else None,
+        "noise": setup.noise if setup.objective == SIMULATION else None,
         "initial_mode": setup.initial_mode,
         "samples": setup.samples,
         "n_train": setup.n_train,
@@ -117,6 +118,22 @@ def literature_records(study: Study) -> list[dict[str, Any]]:
     ]
 
 
+def curve_records(study: Study) -> list[dict[str, Any]]:
+    """A record per data set, number of training samples and method of the learning curve."""
+    curve = case_of(study.plan).curve(study.plan)
+    names = {setup.number: setup.method for setup in curve.setups} if curve is not None else {}
+    return [
+        {
+            "seed": point.seed,
+            "n_train": point.n_train,
+            "method": names.get(point.number, "white box, least squares"),
+            "free_run_nmse_percent": point.free_run,
+            "one_step_nmse_percent": point.one_step,
+        }
+        for point in study.curve
+    ]
+
+
 def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
@@ -137,6 +154,7 @@ def describe(study: Study) -> dict[str, Any]:
         "official": score_records(study, study.official_rows),
         "parameters": parameter_records(study),
         "literature": literature_records(study),
+        "learning_curve": curve_records(study),
         "white_box": white,
         "best_by_validation": None if best is None else best.setup.label,
         "failed": {row.setup.label: row.error for row in study.failed},
@@ -148,6 +166,7 @@ def describe(study: Study) -> dict[str, Any]:
             "seed": plan.seed,
             "is_quick": plan.is_quick,
             "shortened": list(case.shortened(plan)),
+            "curve": len(case.curve_seeds(plan)),
             "data": None if plan.data is None else str(plan.data),
         },
         "timing": {"total_s": study.seconds},

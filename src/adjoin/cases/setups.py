@@ -22,8 +22,11 @@ from adjoin.inference.ladder import PAPER
 from adjoin.inference.prior import Prior
 from adjoin.inference.runner import Observer
 
-OSA, ABC = objective.PREDICTION.name, objective.ABC.name
-OBJECTIVES = {OSA: "one step ahead", ABC: "free run"}
+OSA, SIMULATION, ABC = (
+    each.name for each in (objective.PREDICTION, objective.SIMULATION, objective.ABC)
+)
+OBJECTIVES = {OSA: "one step ahead", SIMULATION: "simulation", ABC: "ABC"}
+"""What models are judged by, in few words; `words.about_objectives` says what each is."""
 TERM_RATES = (1.0, 5.0, 20.0)
 
 _N_CHAINS_QUICK = 2
@@ -39,13 +42,14 @@ class Setup:
     ----------
     method : str
         What it is called.
-    objective : {"prediction", "abc"}
+    objective : {"prediction", "simulation", "abc"}
     expected_terms : float
         λ_t.
     samples, max_lag : int
         As for `Identifier`.
-    prior, rule, likelihood_power, center
-        As for `Identifier`.
+    prior, rule, likelihood_power, noise, center
+        As for `Identifier`; of these `rule`, `likelihood_power` and `noise` where the objective has
+        them.
     initial_mode : {"joint", "residual"} or None
         How the known physics of the data is used; None: not at all.
     n_train : int or None
@@ -66,6 +70,7 @@ class Setup:
     prior: str | Prior = "default"
     rule: str = "default"
     likelihood_power: float | str = 1.0
+    noise: str = "white"
     center: bool | None = None
     initial_mode: str | None = None
     n_train: int | None = None
@@ -97,6 +102,8 @@ class Setup:
                 settings["ladder"] = {"common": False}
         else:
             settings["likelihood_power"] = self.likelihood_power
+        if self.objective == SIMULATION:
+            settings["noise"] = self.noise
         return Identifier(
             objective=self.objective,
             max_lag=self.max_lag,
@@ -143,7 +150,7 @@ class Variant:
     ----------
     method : str
         What it is called; no two of a case are called the same under one protocol.
-    objective : {"prediction", "abc"}
+    objective : {"prediction", "simulation", "abc"}
     seconds : tuple of 3 float
         Of one core for one chain of a full run, for λ_t of 1, 5 and 20.
     settings : mapping
@@ -189,7 +196,7 @@ class Plan:
     ----------
     case : str
         Its name, one of `registry.CASES`.
-    objectives : tuple of {"prediction", "abc"}
+    objectives : tuple of {"prediction", "simulation", "abc"}
     term_rates : tuple of float
         Values of λ_t.
     chains : int or None
@@ -202,16 +209,19 @@ class Plan:
         Chains at a time; None: one per core.
     data : Path or None
         A file or folder, for a case that reads its data.
+    curve : int or None
+        Data sets of the learning curve, for a case that has one; None: 10, or none if quick.
     """
 
     case: str
-    objectives: tuple[str, ...] = (OSA, ABC)
+    objectives: tuple[str, ...] = tuple(OBJECTIVES)
     term_rates: tuple[float, ...] = TERM_RATES
     chains: int | None = None
     is_quick: bool = False
     seed: int = 0
     n_jobs: int | None = None
     data: Path | None = None
+    curve: int | None = None
 
     def __post_init__(self) -> None:
         if self.case not in CASES:
@@ -220,7 +230,7 @@ class Plan:
         object.__setattr__(self, "objectives", names)
         for name in names:
             if name not in OBJECTIVES:
-                known = " and ".join(OBJECTIVES)
+                known = ", ".join(OBJECTIVES)
                 raise AdjoinError(f"there is no objective '{name}'; there are {known}")
         for rate in self.term_rates:
             if not (is_real(rate) and _LEAST_RATE <= rate <= _LARGEST_RATE):
@@ -231,6 +241,8 @@ class Plan:
                 raise AdjoinError(f"name every {what} once, and at least one")
         if self.chains is not None:
             require_count("chains", self.chains)
+        if self.curve:
+            require_count("curve", self.curve)
         require_seed(self.seed)
 
     @property

@@ -17,7 +17,7 @@ from adjoin.cases.measure import DIVERGES, Measure
 from adjoin.cases.outcome import Row, Study, best_by_validation
 from adjoin.cases.published import Literature, Result, Scores
 from adjoin.cases.scoring import Score
-from adjoin.cases.setups import ABC, OSA, Plan, Size, Variant
+from adjoin.cases.setups import ABC, OSA, SIMULATION, Plan, Size, Variant
 from adjoin.cases.table_parts import (
     HEAD,
     duration,
@@ -79,6 +79,9 @@ MILLIVOLTS = Measure(
 
 _ARROW_INSIDE = "arrow no-extrapolation"  # a test set of both splits
 _TEST_TITLES = {"arrow full": "full arrow", _ARROW_INSIDE: "no extrapolation"}
+_N_SIMULATED = (
+    10_000  # training samples of simulation fits: all 69,400 would cost seven times as much
+)
 _OFFICIAL_TRAIN = 0.8  # of the official training part; the rest selects the chain
 _PAPER: dict[str, Any] = {"prior": "paper"}
 # The protocol gives raw volts; as under the paper's, the training means are taken off.
@@ -95,6 +98,11 @@ _WHY = (
     "Residuals of a real rig are not independent. Likelihood power auto counts them for what"
     " they are worth.",
 )
+_WHY_SIMULATION = (
+    "A simulation fit goes through the data several times for every structure it meets. So it has"
+    f" the first {_N_SIMULATED:,} training samples, where the others have all 69,400, and chains"
+    " are short; with models of some thirty terms they end at different ones."
+)
 
 _PRINTED_PRIOR = Variant("OSA, paper's prior", OSA, (0.6, 0.6, 0.9), _PAPER)
 _NEIGHBOURING_PRIOR = Variant(
@@ -104,6 +112,7 @@ _DEFAULT_PRIOR = Variant("OSA, default prior", OSA, (3.0, 3.0, 3.3))
 _AUTO_POWER = Variant(
     "OSA, default, power auto", OSA, (3.5, 4.0, 3.0), {"likelihood_power": "auto"}
 )
+_SIMULATION = Variant("simulation, 10,000 samples", SIMULATION, (70.0, 70.0, 70.0))
 
 
 class Silverbox(Case):
@@ -126,8 +135,9 @@ class Silverbox(Case):
         )
 
     def why(self, plan: Plan) -> tuple[str, ...]:
-        """The noise prior, extrapolation, dependent residuals; the tolerance of free runs."""
-        return (*_WHY, *why_ladder(plan))
+        """Noise prior, extrapolation, dependent residuals; fewer samples; the tolerance of ABC."""
+        simulated = (_WHY_SIMULATION,) * (SIMULATION in plan.objectives)
+        return (*_WHY, *simulated, *why_ladder(plan))
 
     def findings(self, study: Study) -> Iterator[Finding]:
         """The priors one step ahead, the best of each objective, and the official split."""
@@ -185,11 +195,9 @@ def _best_of_each_objective(study: Study) -> Iterator[Finding]:
         if best is None:
             continue
         error = _millivolts(best.score())
-        paper_best = min(
-            scores.rmse_mv
-            for (name, _, _), scores in SCORES.items()
-            if name == objective and scores.rmse_mv is not None
-        )
+        # The paper does not have every objective: then the best of those it has.
+        own = [key for key in SCORES if key[0] == objective] or list(SCORES)
+        paper_best = min(e for key in own if (e := SCORES[key].rmse_mv) is not None)
         yield Finding(
             POOR if error is None else GOOD if error <= paper_best else CAUTION,
             f"{words}, chosen by validation: {MILLIVOLTS.text(best.score())} on the full arrow;"
@@ -236,7 +244,7 @@ def _millivolt_sheet(study: Study) -> Sheet:
             cells.append(error_cell(row, _millivolts(row.score(predictor)), 3))
         cells.append(number(CASE.printed(row.setup).rmse_mv, 3))
         cells.append(_error_on(row, _ARROW_INSIDE))
-        has_power = not row.error and row.setup.objective == OSA
+        has_power = not row.error and row.setup.objective != ABC
         cells.append(f"{row.power:.2g}" if has_power else NOTHING)
         rows.append(cells)
     note = (
@@ -276,8 +284,9 @@ CASE = Silverbox(
         _NEIGHBOURING_PRIOR,
         _DEFAULT_PRIOR,
         _AUTO_POWER,
-        Variant("free run, paper's rule", ABC, (38.0, 64.0, 100.0), {**_PAPER, "rule": "paper"}),
-        Variant("free run, default rule", ABC, (170.0, 200.0, 270.0)),
+        _SIMULATION,
+        Variant("ABC, paper's rule", ABC, (38.0, 64.0, 100.0), {**_PAPER, "rule": "paper"}),
+        Variant("ABC, default rule", ABC, (170.0, 200.0, 270.0)),
         replace(_DEFAULT_PRIOR, seconds=(1.5, 1.5, 1.5), settings=_CENTRED, is_official=True),
         replace(
             _AUTO_POWER,
@@ -286,8 +295,15 @@ CASE = Silverbox(
             is_official=True,
         ),
     ),
-    sizes={OSA: Size(10_000, 50), ABC: Size(20_000, 50)},
-    quick_sizes={ABC: Size(6_000, 50, 0.1, 10_000, (20.0,))},
+    sizes={
+        OSA: Size(10_000, 50),
+        SIMULATION: Size(500, 50, n_train=_N_SIMULATED),
+        ABC: Size(20_000, 50),
+    },
+    quick_sizes={
+        SIMULATION: Size(100, 50, 0.2, _N_SIMULATED, (20.0,)),
+        ABC: Size(6_000, 50, 0.1, 10_000, (20.0,)),
+    },
     takes_data=True,
     scoring_seconds=2.0,
     unit="V",

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoin.cases.case import Case, case_of
+from adjoin.cases.learning import Point, learn
 from adjoin.cases.outcome import NOISE, Parameter, Row, Series, Study, coefficients_by_term
 from adjoin.cases.scoring import (
     Score,
@@ -25,12 +26,10 @@ from adjoin.cases.scoring import (
     share_within,
 )
 from adjoin.cases.setups import Plan, Setup
+from adjoin.cases.white_box import fit_white_box
 from adjoin.datasets import Benchmark
 from adjoin.errors import AdjoinError, DivergenceWarning
-from adjoin.grammar import Structure
 from adjoin.grammar.equation import term_text
-from adjoin.inference.problem import limits_of
-from adjoin.inference.rows import Rows
 from adjoin.inference.runner import Snapshot
 from adjoin.model import Model
 from adjoin.posterior import Posterior
@@ -38,10 +37,13 @@ from adjoin.threads import n_workers
 
 
 class Step(NamedTuple):
-    """Where a study stands: the setup at work, how much of it is sampled; done with its row."""
+    """Where a study stands: what is at work, how much of it is done; a setup ends with its row.
+
+    The learning curve, where there is one, has the number after the last setup's.
+    """
 
     number: int
-    setup: Setup
+    label: str
     share: float
     row: Row | None = None
 
@@ -64,11 +66,14 @@ def run_study(plan: Plan, watch: Watcher = lambda step: None) -> Study:
     if official is not None:
         work += [(setup, official) for setup in official_setups]
     rows: list[Row] = []
+    curve: list[Point] = []
     is_complete = True
     try:
         for number, (setup, data) in enumerate(work):
             rows.append(_run(case, plan, number, setup, data, watch))
-            watch(Step(number, setup, 1.0, rows[-1]))
+            watch(Step(number, setup.label, 1.0, rows[-1]))
+        for points in _learn(case, plan, len(work), watch):
+            curve += points
     except KeyboardInterrupt:
         if not rows:
             raise
@@ -82,7 +87,19 @@ def run_study(plan: Plan, watch: Watcher = lambda step: None) -> Study:
         tuple(rows[len(setups) :]),
         time.perf_counter() - begin,
         is_complete,
+        tuple(curve),
     )
+
+
+def _learn(case: Case, plan: Plan, number: int, watch: Watcher) -> Iterator[list[Point]]:
+    """The learning curve, seed by seed."""
+    curve, seeds = case.curve(plan), case.curve_seeds(plan)
+    for i, seed in enumerate(seeds):
+        assert curve is not None
+        label = f"learning curve, data set {i + 1} of {len(seeds)}"
+        watch(Step(number, label, i / len(seeds)))
+        yield list(learn(curve, plan, seed, case.make_benchmark(replace(plan, seed=seed))))
+        watch(Step(number, label, (i + 1) / len(seeds)))
 
 
 def _run(
@@ -93,9 +110,9 @@ def _run(
 
     def observe(snapshot: Snapshot) -> None:
         done[snapshot.chain] = snapshot.n_samples
-        watch(Step(number, setup, sum(done) / (plan.n_chains * setup.samples)))
+        watch(Step(number, setup.label, sum(done) / (plan.n_chains * setup.samples)))
 
-    watch(Step(number, setup, 0.0))
+    watch(Step(number, setup.label, 0.0))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", DivergenceWarning)  # scores and shares of draws say it
@@ -232,11 +249,8 @@ def _parameters(setup: Setup, selected: Posterior, benchmark: Benchmark) -> Iter
 
 
 def _white_box(benchmark: Benchmark) -> tuple[Model, Score] | None:
-    """The known physics alone, its coefficients by least squares on the training part."""
-    if benchmark.initial is None:
+    """The known physics alone, and its error."""
+    model = fit_white_box(benchmark)
+    if model is None:
         return None
-    names, n_seed = benchmark.train.names, benchmark.n_seed
-    fixed = Structure.parse(benchmark.initial, names)
-    model = Rows.unscaled(benchmark.train, n_seed).white_box(fixed)
-    model = replace(model, limits=limits_of(benchmark.train))  # as of all that are learned
-    return model, score_free_run(model, benchmark.test, n_seed)
+    return model, score_free_run(model, benchmark.test, benchmark.n_seed)

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from adjoin.cases.case import Case
+from adjoin.cases.learning import Curve
 from adjoin.cases.measure import DIVERGES
 from adjoin.cases.outcome import Study, best_by_validation, coefficients_by_term
-from adjoin.cases.published import Literature, Result, Scores
-from adjoin.cases.setups import ABC, OBJECTIVES, OSA, Plan, Size, Variant
+from adjoin.cases.published import N_CHAINS, Literature, Result, Scores
+from adjoin.cases.setups import ABC, OBJECTIVES, OSA, SIMULATION, Plan, Size, Variant
 from adjoin.cases.table_parts import (
     change_cell,
     digits_cell,
@@ -22,15 +23,19 @@ from adjoin.cases.table_parts import (
     posterior_cells,
     short_cell,
 )
-from adjoin.cases.words import NEAR, level_of_intervals
+from adjoin.cases.waves_learning import (
+    BLACK_BOX,
+    GREY_BOX,
+    METHODS,
+    RESIDUAL,
+    learning_findings,
+    learning_section,
+)
+from adjoin.cases.words import NEAR, SENTENCE, level_of_intervals
 from adjoin.datasets import Benchmark, wave_record, waves
 from adjoin.levels import CAUTION, GOOD, POOR
 from adjoin.report.case_parts import Finding, Section
 from adjoin.report.sheet import Column, Sheet
-
-BLACK_BOX, RESIDUAL, GREY_BOX = 1, 2, 3
-METHODS = {BLACK_BOX: "black box", RESIDUAL: "residual", GREY_BOX: "grey-box TAG"}
-"""The paper's methods by number."""
 
 WHITE_BOX = 19.463
 """NMSE of Morison's equation on the Christchurch Bay Tower."""
@@ -54,6 +59,8 @@ RECORDS = (
 """Table ``cbt_nmse`` whole."""
 
 _INITIAL_MODE = {BLACK_BOX: None, RESIDUAL: "residual", GREY_BOX: "joint"}
+_CURVE_SIZES, _CURVE_RATE = (100, 200, 350, 600, 1000), 5.0  # training samples, λ_t
+_FITS = {OSA: "One-step fits", SIMULATION: "Simulation fits", ABC: "ABC fits"}
 _ENOUGH = 0.15  # relative: what a grey box has to gain on the white one
 _GAIN = 0.05  # relative: below, two errors are as good as the same
 _LIKE_THE_PAPER = 18.0, 21.0  # percent: NMSE of the white box on a sea that imitates the real one
@@ -103,20 +110,30 @@ class Waves(Case):
         sea = (_WHY_SEA,) if plan.data is None else ()
         return (_WHY_METHODS, *sea, _WHY_CONSTANTS)
 
+    def curve(self, plan: Plan) -> Curve | None:
+        """The methods one step ahead, on synthetic seas; a user's record is one sea only."""
+        if plan.data is not None or OSA not in plan.objectives:
+            return None
+        chosen = (variant for variant in self.variants if variant.objective == OSA)
+        setups = tuple(variant.setup(_CURVE_RATE, self.size(OSA, False)) for variant in chosen)
+        return Curve(setups, _CURVE_SIZES, n_chains=N_CHAINS, seconds=2.0)
+
     def findings(self, study: Study) -> Iterator[Finding]:
         """The white box; each method against it; what leans on what; what physics is worth."""
         yield from _white_box(study)
         yield from _methods(study)
         yield from _leaning(study)
         yield from _physics_gain(study)
+        yield from learning_findings(study.curve)
         yield from _physical_constants(study)
 
     def sections(self, study: Study) -> list[Section]:
-        """Morison's coefficients, alone and beside what was learned."""
-        if study.white_box is None:
-            return []
-        sheet = _constants_sheet(study)
-        return [Section("cd", sheet.title, (), [sheet])]
+        """The learning curve; Morison's coefficients, alone and beside what was learned."""
+        shown = [learning_section(study.curve)] if study.curve else []
+        if study.white_box is not None:
+            sheet = _constants_sheet(study)
+            shown.append(Section("cd", sheet.title, (), [sheet]))
+        return shown
 
 
 def _white_box(study: Study) -> Iterator[Finding]:
@@ -133,32 +150,35 @@ def _white_box(study: Study) -> Iterator[Finding]:
 
 
 def _methods(study: Study) -> Iterator[Finding]:
-    """Each method with each objective, against the white box."""
-    for objective, words in OBJECTIVES.items():
-        for number, name in METHODS.items():
-            rows = [row for row in study.usable(objective) if row.setup.number == number]
-            best = best_by_validation(rows)
-            if best is None:
-                continue
-            change = study.relative_to_white_box(best)
-            level, said = POOR, "it diverges"
-            if change is not None:
-                level = GOOD if change <= -_ENOUGH else CAUTION if change <= 0.0 else POOR
-                side = "below" if change < 0.0 else "above"
-                said = f"error {100.0 * abs(change):.0f} % {side} the white box's"
-            changes = [study.relative_to_white_box(row) for row in rows]
-            n_below = sum(value is not None and value < 0.0 for value in changes)
-            yield Finding(
-                level,
-                f"Method {number} ({name}), {words}: {said}",
-                f"λ_t = {best.setup.expected_terms:g}, chosen by validation; {n_below} of"
-                f" {len(rows)} values of λ_t are below the white box",
-            )
+    """The methods with each objective, against the white box."""
+    if study.white_box is None:
+        return
+    for objective, words in SENTENCE.items():
+        rows = study.usable(objective)
+        best = {
+            number: row
+            for number in METHODS
+            if (row := best_by_validation(r for r in rows if r.setup.number == number)) is not None
+        }
+        if not best:
+            continue
+        changes = [study.relative_to_white_box(row) for row in best.values()]
+        worst = max(math.inf if change is None else change for change in changes)
+        said = [DIVERGES if change is None else change_cell(change) for change in changes]
+        names = ", ".join(f"{number} ({METHODS[number]})" for number in best)
+        rates = ", ".join(f"{row.setup.expected_terms:g}" for row in best.values())
+        below = [(study.relative_to_white_box(row) or 0.0) < 0.0 for row in rows]
+        yield Finding(
+            GOOD if worst <= -_ENOUGH else CAUTION if worst <= 0.0 else POOR,
+            f"{words}, error against the white box's: {', '.join(said)}",
+            f"methods {names}; λ_t = {rates}, chosen by validation; {sum(below)} of {len(rows)}"
+            " setups are below the white box",
+        )
 
 
 def _leaning(study: Study) -> Iterator[Finding]:
     """Whether grey boxes lean on measured outputs: their error one step ahead and in a free run."""
-    for objective, words in ((OSA, "One-step fits"), (ABC, "Free-run fits")):
+    for objective, words in _FITS.items():
         best = best_by_validation(
             row for row in study.usable(objective) if row.setup.number != BLACK_BOX
         )
@@ -270,16 +290,18 @@ def _constants_sheet(study: Study) -> Sheet:
 def _variants() -> Iterator[Variant]:
     for number, name in METHODS.items():
         settings = {"number": number, "initial_mode": _INITIAL_MODE[number]}
-        yield Variant(f"method {number}, {name}, OSA", OSA, (0.2, 0.2, 0.3), settings)
-        yield Variant(f"method {number}, {name}, free run", ABC, (5.5, 7.0, 14.0), settings)
+        method = f"method {number}, {name}"
+        yield Variant(f"{method}, OSA", OSA, (0.2, 0.2, 0.3), settings)
+        yield Variant(f"{method}, simulation", SIMULATION, (8.0, 11.0, 22.0), settings)
+        yield Variant(f"{method}, ABC", ABC, (5.5, 7.0, 14.0), settings)
 
 
 CASE = Waves(
     name="waves",
     title="Case study 3: wave loading",
     variants=tuple(_variants()),
-    sizes={OSA: Size(30_000, 10), ABC: Size(60_000, 10)},
-    quick_sizes={ABC: Size(15_000, 10, 1 / 4)},
+    sizes={OSA: Size(30_000, 10), SIMULATION: Size(10_000, 10), ABC: Size(60_000, 10)},
+    quick_sizes={SIMULATION: Size(3_000, 10, 0.3), ABC: Size(15_000, 10, 1 / 4)},
     takes_data=True,
     n_draws=400,
     scoring_seconds=0.8,

@@ -14,7 +14,7 @@ import numpy as np
 
 from adjoin.cases.case import case_of
 from adjoin.cases.outcome import Study
-from adjoin.cases.setups import ABC, OSA, Plan
+from adjoin.cases.setups import ABC, OBJECTIVES, OSA, SIMULATION, Plan
 from adjoin.cases.table_parts import duration
 from adjoin.levels import CAUTION, GOOD
 from adjoin.report.case_parts import Finding
@@ -24,20 +24,39 @@ from adjoin.text import percent
 NEAR = 1.25
 """Times an error: up to this, as good as the same."""
 
-SENTENCE = {OSA: "One step ahead", ABC: "Free run"}
+
+def at_head(words: str) -> str:
+    """Words at the head of a sentence."""
+    return words[0].upper() + words[1:]
+
+
+SENTENCE = {name: at_head(words) for name, words in OBJECTIVES.items()}
 """An objective at the head of a sentence."""
+
+_ABOUT = {
+    OSA: "OSA judges models one step ahead, from measured outputs.",
+    SIMULATION: "Simulation judges them by the likelihood of their free run, with noise on the"
+    " measured output; the paper does not have it.",
+    ABC: "ABC judges them by how near their free run comes to the measured output: the paper's"
+    " MPO.",
+}
 
 _FEW_MISSES = 0.05  # of 95 % intervals
 _WHY_LADDER = (
-    "By the paper's rule the tolerance of a free run ends where luck leaves it: some chains"
+    "By the paper's rule the tolerance of ABC ends where luck leaves it: some chains"
     " freeze at one so wide that models with too few terms are the likelier ones. The default"
     " rule sets it to what noise makes of a good model, and proposes coefficients from free-run"
     " fits."
 )
 
 
+def about_objectives(plan: Plan) -> str:
+    """How models are judged by the objectives that are run."""
+    return " ".join(_ABOUT[name] for name in plan.objectives)
+
+
 def why_ladder(plan: Plan) -> tuple[str, ...]:
-    """Why free runs by the paper's rule differ from those by the default one, if there are any."""
+    """Why ABC by the paper's rule differs from ABC by the default one, if there are any."""
     return (_WHY_LADDER,) if ABC in plan.objectives else ()
 
 
@@ -52,6 +71,11 @@ def warnings_of(study: Study) -> list[str]:
         warnings.append(f"It was stopped after {len(study.all_rows)} of {n_all} setups.")
     warnings += [f"{row.setup.label} could not be run: {row.error}" for row in study.failed]
     for row in study.all_rows:
+        if 0 < row.n_chains < plan.n_chains:
+            warnings.append(
+                f"{row.setup.label}: only {row.n_chains} of {plan.n_chains} chains count; the"
+                " notes in case.json say why the others were left out."
+            )
         if row.diverged or row.pooled_diverged:
             warnings.append(
                 f"{row.setup.label}: {percent(row.diverged)} of the selected chain's draws run away"
@@ -109,6 +133,7 @@ def command_of(plan: Plan, out: str = "") -> str:
     parts.append(f"--lambda-t {','.join(map(_exact, plan.term_rates))}")
     parts.append(f"--chains {plan.n_chains}")
     parts += ["--quick"] * plan.is_quick
+    parts += [f"--curve {plan.curve}"] * (plan.curve is not None)
     parts.append(f"--seed {plan.seed}")
     if plan.data is not None:
         parts.append(f"--data {shlex.quote(str(plan.data))}")

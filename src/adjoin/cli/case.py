@@ -28,13 +28,25 @@ _NAMES = f"{', '.join(_OTHERS)} or {_LAST}."
 def case(
     name: Annotated[str, typer.Argument(metavar="NAME", help=_NAMES)],
     objective: Annotated[
-        str, typer.Option(help="prediction (one step ahead), abc (free run), or both.")
-    ] = "prediction,abc",
+        str,
+        typer.Option(
+            help="What models are judged by: prediction (one step ahead), simulation (free run, by"
+            " its likelihood), abc (free run, by its distance), or several."
+        ),
+    ] = "prediction,simulation,abc",
     lambda_t: Annotated[
         str, typer.Option("--lambda-t", help="Terms expected a priori, one run for each.")
     ] = "1,5,20",
     chains: Annotated[
         int | None, typer.Option(min=1, help=r"Chains per setup.  \[default: 4, or 2 if quick]")
+    ] = None,
+    curve: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Of waves: a learning curve over so many seas.  \\[default: 10, or 0 if quick]",
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A few minutes at most.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Of chains and simulated data.")] = 0,
@@ -70,7 +82,7 @@ def case(
         from adjoin.cases.study import run_study
 
         objectives = tuple(part.strip() for part in objective.split(","))
-        plan = Plan(name, objectives, _rates(lambda_t), chains, quick, seed, jobs, data)
+        plan = Plan(name, objectives, _rates(lambda_t), chains, quick, seed, jobs, data, curve)
         case_of(plan).benchmark(plan)  # what cannot be read is refused before anything is promised
         factor = estimate.machine_factor()
         expected = estimate.estimate(plan, factor)
@@ -116,10 +128,11 @@ def _announce(plan: Plan, words: str) -> None:
 def _watching(plan: Plan, factor: float) -> Iterator[Watcher]:
     """One bar for it all on a terminal, a line per setup elsewhere."""
     from adjoin.cases.case import case_of
-    from adjoin.cases.estimate import setup_seconds
+    from adjoin.cases.estimate import curve_seconds, setup_seconds
 
     setups = case_of(plan).all_setups(plan)
     weight = [setup_seconds(plan, setup, factor) for setup in setups]
+    weight.append(curve_seconds(plan, factor))
     if not sys.stderr.isatty():
         yield _lines(len(setups))
         return
@@ -143,7 +156,7 @@ def _watching(plan: Plan, factor: float) -> Iterator[Watcher]:
             bars.update(
                 task,
                 completed=done,
-                description=f"{step.number + 1}/{len(setups)} {step.setup.label}",
+                description=_named(step, len(setups)),
                 left=f"{_clock(max(pace, 0.0) * (total - done))} left",
             )
 
@@ -156,9 +169,16 @@ def _lines(n_setups: int) -> Watcher:
     def watch(step: Step) -> None:
         if step.row is not None:
             said = step.row.error or f"{duration(step.row.seconds)} per chain"
-            say(f"[{step.number + 1}/{n_setups}] {step.setup.label}: {said}")
+            say(f"{_named(step, n_setups)}: {said}")
+        elif step.number == n_setups:
+            say(step.label)
 
     return watch
+
+
+def _named(step: Step, n_setups: int) -> str:
+    """What is at work, and the how manieth of the setups it is."""
+    return f"[{step.number + 1}/{n_setups}] {step.label}" if step.number < n_setups else step.label
 
 
 def _clock(seconds: float) -> str:

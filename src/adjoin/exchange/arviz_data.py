@@ -50,15 +50,16 @@ def to_arviz(
         \log p(y_k | θ, σ) = -\tfrac12 \log 2πσ² - \frac{(y_k - \hat y_k)²}{2σ²}, \qquad
         y_k^{rep} = \hat y_k + σ ξ, \quad ξ \sim N(0, 1)
 
-    are the pointwise groups, with :math:`\hat y_k` the one-step prediction of a draw; the
-    likelihood is not tempered, whatever power the chains ran with.
+    are the pointwise groups, with :math:`\hat y_k` the one-step prediction of a draw, or what its
+    objective judges instead: with ``"simulation"`` its free run from the first measured samples and
+    what the past of coloured noise says of it. The likelihood is not tempered, whatever power the
+    chains ran with.
 
-    Of a free-run posterior (``objective="abc"``), :math:`\hat y_k` is the free run of a draw from
-    the first measured samples, NaN from where it diverges, and σ² the noise variance that the
-    tolerance stands for (with a distance of the user's own, the draw's own mean square error). It
-    has no likelihood, only a tolerance: the group `log_likelihood` and the statistic `log_lik` are
-    left out even if asked for, and the statistic `distance` says how far the free run is from the
-    measured output.
+    With ``"abc"`` :math:`\hat y_k` is the free run as well, NaN from where it diverges, and σ² the
+    noise variance that the tolerance stands for (with a distance of the user's own, the draw's own
+    mean square error). Such a posterior has no likelihood, only a tolerance: the group
+    `log_likelihood` and the statistic `log_lik` are left out even if asked for, and the statistic
+    `distance` says how far the free run is from the measured output.
 
     Parameters
     ----------
@@ -67,8 +68,8 @@ def to_arviz(
     thin : int
         Keep every so many draws.
     log_likelihood, posterior_predictive : bool
-        Whether to have the groups with a value for every draw and fitted sample; a free-run
-        posterior never has the first.
+        Whether to have the groups with a value for every draw and fitted sample; a
+        posterior of ``objective="abc"`` never has the first.
     seed : int or None
         Of the noise in the posterior predictive draws; None for another one every time.
 
