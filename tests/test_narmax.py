@@ -160,8 +160,8 @@ def test_what_has_no_past_noise_refuses_it_and_says_who_has(data: Dataset) -> No
         quick(past_noise=True, grammar=Grammar.narx()).fit(data)
     with pytest.raises(AdjoinError, match="past_noise must be True or False, not 'e'"):
         quick(past_noise="e").fit(data)
-    with pytest.raises(AdjoinError, match=r"candidates and flips are for .* without past noise"):
-        quick(past_noise=True, search={"candidates": 10}).fit(data)
+    with pytest.raises(AdjoinError, match=r"flips are for .* without past noise"):
+        quick(past_noise=True, search={"flips": 10}).fit(data)
     with pytest.raises(AdjoinError, match="noise is for objective='simulation'"):
         quick(past_noise=True, noise="ar").fit(data)
     narmax = Grammar.narx(noise=True, max_lag=2, max_degree=2)

@@ -19,7 +19,7 @@ from adjoin.errors import AdjoinError
 from adjoin.grammar import Grammar
 from adjoin.grammar.library import Functions
 from adjoin.inference.arguments import call_text, check_arguments, check_held_out
-from adjoin.inference.centring import MARGIN, N_CHAINS, N_SAMPLES, compare_units, has_means
+from adjoin.inference.centring import N_CHAINS, choose_scaling, has_means, make_engines
 from adjoin.inference.engine import Engine
 from adjoin.inference.engines import find_engine
 from adjoin.inference.engines.prediction import PredictionEngine
@@ -408,21 +408,13 @@ class Identifier(Estimator):
             return Scaling.from_dataset(data, bool(self.center), scale), None
         # Where all lags are looked at, units are not decided by who happens to find a far one.
         search = PILOT if self.samples == AUTO else Search()
-        raw, centred = (
-            PredictionEngine(
-                Problem(data, alphabet, Scaling.from_dataset(data, center, scale)),
-                prior,
-                Moves.read(self.moves),
-                search=search,
-                samples=N_SAMPLES,
-                table_bytes=self.memory_mb * _MEGABYTE // n_workers(self.n_jobs, N_CHAINS),
-            )
-            for center in (False, True)
+        table_bytes = self.memory_mb * _MEGABYTE // n_workers(self.n_jobs, N_CHAINS)
+        engines = make_engines(
+            data, alphabet, scale, prior, Moves.read(self.moves), search, table_bytes
         )
         # A caller's own observer is for the run that counts.
         progress = None if callable(self.progress) else self.progress
-        gain = compare_units(raw, centred, self.n_jobs, progress)
-        return (centred if gain > MARGIN else raw).problem.rows.scaling, gain
+        return choose_scaling(*engines, self.n_jobs, progress)
 
     def _estimate_power(
         self, engine: Engine, grammar: Grammar, seed: np.random.SeedSequence

@@ -16,10 +16,15 @@ import numpy as np
 
 from adjoin.data.dataset import Dataset
 from adjoin.data.scaling import Scaling
+from adjoin.grammar.alphabet import Alphabet
 from adjoin.inference.best import Candidate, best_candidates, log_evidence
 from adjoin.inference.engines.prediction import PredictionEngine
+from adjoin.inference.moves import Moves
+from adjoin.inference.prior import Prior
+from adjoin.inference.problem import Problem
 from adjoin.inference.progress import compiling, watching
 from adjoin.inference.runner import run_chains, warm_up
+from adjoin.inference.search import Search
 
 N_CHAINS, N_SAMPLES = 4, 5000
 MARGIN = 2.0
@@ -33,6 +38,41 @@ def has_means(data: Dataset) -> bool:
     """Whether deviations from the means differ from the raw signals by more than rounding."""
     scaling = Scaling.from_dataset(data, center=True, scale=True)
     return bool((np.abs(scaling.offset) > _NO_MEAN * scaling.scale).any())
+
+
+def make_engines(
+    data: Dataset,
+    alphabet: Alphabet,
+    scale: bool,
+    prior: Prior,
+    moves: Moves,
+    search: Search,
+    table_bytes: int,
+) -> tuple[PredictionEngine, PredictionEngine]:
+    """The engines of both short runs: of raw signals, and of deviations."""
+    raw, centred = (
+        PredictionEngine(
+            Problem(data, alphabet, Scaling.from_dataset(data, center, scale)),
+            prior,
+            moves,
+            search=search,
+            samples=N_SAMPLES,
+            table_bytes=table_bytes,
+        )
+        for center in (False, True)
+    )
+    return raw, centred
+
+
+def choose_scaling(
+    raw: PredictionEngine,
+    centred: PredictionEngine,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+) -> tuple[Scaling, float]:
+    """The better units, deviations if they are so by `MARGIN`, and by how much they are."""
+    gain = compare_units(raw, centred, n_jobs, progress)
+    return (centred if gain > MARGIN else raw).problem.rows.scaling, gain
 
 
 def compare_units(
