@@ -118,11 +118,10 @@ class Run(NamedTuple):
 
 
 RUNGS = Run(Search(rungs=3, hottest=0.3, interval=3), batch=18_000)
-INFORMED = RUNGS._replace(search=replace(RUNGS.search, candidates=99, moves=1))
-"""All terms are candidates; where they are fewer, which ones is decided before anything counts."""
-FEW = RUNGS._replace(search=replace(RUNGS.search, candidates=3, moves=2))
 FEWER = RUNGS._replace(n_batches=16)
-FEWER_INFORMED = INFORMED._replace(n_batches=16)
+INFORMED = FEWER._replace(search=replace(RUNGS.search, candidates=99, moves=1))
+"""All terms are candidates; where they are fewer, which ones is decided before anything counts."""
+FEW = FEWER._replace(search=replace(RUNGS.search, candidates=3, moves=2))
 PROBLEMS = {
     "one rung": (Problem(series(13), FIVE, LOOSE, moves=EVEN), Run()),
     "three rungs": (Problem(series(11), FIVE, LOOSE, moves=UNEVEN), RUNGS),
@@ -146,7 +145,7 @@ PROBLEMS = {
     ),
     "coloured, rungs, two records": (
         Problem(series(11, (24, 18), rho=(-0.5,)), FIVE, LOOSE, moves=EVEN, noise="ar"),
-        FEWER_INFORMED,
+        INFORMED,
     ),
     "nearly a walk, rungs": (
         Problem(series(11, rho=(0.95,), noise_sd=1.6), FIVE, LOOSE, moves=UNEVEN, noise="ar"),
@@ -160,7 +159,7 @@ PROBLEMS = {
     ),
     "past noise, rungs, two records": (
         Problem(memory(3, (30, 18)), PAST_NOISE, LOOSE, moves=EVEN),
-        FEWER_INFORMED,
+        INFORMED,
     ),
 }
 
