@@ -8,6 +8,7 @@ with; draws its coefficients, runs it, and makes it a rung's state or not. The f
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,6 +35,20 @@ from adjoin.kernels.tables import FitWork
 
 # A run is ended a little beyond where it is lost, lest rounding decides.
 SLACK = 1.0 + 1e-9
+
+
+class Offer(NamedTuple):
+    """How something is proposed.
+
+    ``is_same`` : its terms are those of the rung. ``is_walk`` : coefficients take a step from where
+    they are. ``log_ratio`` : of prior and proposal. ``log_first``, ``log_second`` : the uniforms.
+    """
+
+    is_same: bool
+    is_walk: bool
+    log_ratio: float
+    log_first: float
+    log_second: float
 
 
 @kernel()
@@ -130,11 +145,7 @@ def take_over(
 def decide(
     rng: np.random.Generator,
     c: int,
-    is_same: bool,
-    is_walk: bool,
-    log_ratio: float,
-    log_first: float,
-    log_second: float,
+    offer: Offer,
     rules: Rules,
     how: Proposals,
     data: Regression,
@@ -143,17 +154,16 @@ def decide(
 ) -> int:
     """Decide on what is proposed for a rung; how far it got.
 
-    `is_same`: the terms are those of the rung. `is_walk`: coefficients take a step from where they
-    are. `log_ratio` is that of prior and proposal, `log_first` and `log_second` the uniforms.
     `PROPOSED` where the first stage refused it, `POSSIBLE` where the second did, else `ACCEPTED`.
 
     Mutates: rng, ladder, fitting. Allocates: nothing.
     """
     current, proposed, target = rung(ladder.state, c), ladder.proposed, rules.target
-    entry, half_log_det = 0, 0.0
+    entry, half_log_det, log_ratio = 0, 0.0, offer.log_ratio
+    is_same, is_walk = offer.is_same, offer.is_walk
     proposed.coefficient[0] = current.coefficient[0]
     log_needed = log_fit(target, data.n_rows, ladder.runs.error[c]) - ladder.runs.volume[c]
-    log_needed += log_second + log_coefficients(current, current.coefficient[0])
+    log_needed += offer.log_second + log_coefficients(current, current.coefficient[0])
     for side in range(1 if is_same else 2):
         entry, log_evidence, half_log_det = weigh_side(c, side, rules, how, data, ladder, fitting)
         if side == 0 and not is_walk:
@@ -161,7 +171,7 @@ def decide(
         if not is_same:
             log_ratio += log_evidence if side == 1 else -log_evidence
             log_needed += log_evidence if side == 1 else -log_evidence
-    if not (is_same or log_first < log_ratio):
+    if not (is_same or offer.log_first < log_ratio):
         return PROPOSED
     if is_walk:
         size = how.width / math.sqrt(max(proposed.n_terms[0] - data.pinned_key.shape[0], 1))

@@ -33,7 +33,7 @@ import numpy as np
 
 from adjoin.kernels._jit import kernel
 from adjoin.kernels.colours import judge_run
-from adjoin.kernels.decisions import decide
+from adjoin.kernels.decisions import Offer, decide
 from adjoin.kernels.draw import draw_categorical
 from adjoin.kernels.edits import apply_edit, copy_state
 from adjoin.kernels.evidence import log_likelihood
@@ -55,8 +55,7 @@ from adjoin.kernels.run_rungs import (
     write_colour,
 )
 from adjoin.kernels.rungs import rung
-from adjoin.kernels.slope_moves import sweep_informed
-from adjoin.kernels.slope_odds import Informed
+from adjoin.kernels.slope_moves import Desk, sweep_informed
 from adjoin.kernels.state import (
     ACCEPTED,
     APPEND,
@@ -130,20 +129,8 @@ def step_rung(
         return False
     ladder.move[c, move, POSSIBLE] += 1
     is_same = move == STAY
-    stage = decide(
-        rng,
-        c,
-        is_same,
-        is_walk,
-        log_ratio,
-        log_first,
-        log_second,
-        rules,
-        how,
-        data,
-        ladder,
-        fitting,
-    )
+    offer = Offer(is_same, is_walk, log_ratio, log_first, log_second)
+    stage = decide(rng, c, offer, rules, how, data, ladder, fitting)
     ladder.move[c, move, ACCEPTED] += 1 if stage == ACCEPTED else 0
     if is_same:
         return False
@@ -159,16 +146,16 @@ def run_samples(
     how: Proposals,
     data: Regression,
     ladder: FreeRunLadder,
-    fitting: FitWork,
-    informed: Informed,
+    desk: Desk,
     trace: Trace,
     n_samples: int,
 ) -> int:
     """As `run_output_error`.
 
-    Mutates: rng, ladder, fitting, informed, trace. Allocates: nothing.
+    Mutates: rng, ladder, desk, trace. Allocates: nothing.
     """
     n_drawn, is_new, n_rungs, target = 0, True, ladder.power.shape[0], rules.target
+    fitting, informed = desk
     cold = rung(ladder.state, 0)
     while n_drawn < n_samples and has_room(trace, cold.key.shape[0]):
         for c in range(n_rungs):
@@ -182,7 +169,7 @@ def run_samples(
         is_due = cold.n_drawn[0] % ladder.interval == 0
         for c in range(n_rungs if is_due and informed.n_moves > 0 else 0):
             mine = at_power(rules, ladder.power[c])
-            is_changed = sweep_informed(rng, c, mine, how, data, ladder, fitting, informed)
+            is_changed = sweep_informed(rng, c, mine, how, data, ladder, desk)
             is_new = is_new or (c == 0 and is_changed)
         if n_rungs > 1 and is_due:
             is_new = exchange_rungs(rng, ladder, rules, data) or is_new
@@ -203,8 +190,7 @@ def run_output_error(
     how: Proposals,
     data: Regression,
     ladder: FreeRunLadder,
-    fitting: FitWork,
-    informed: Informed,
+    desk: Desk,
     trace: Trace,
     n_samples: int,
 ) -> int:
@@ -213,9 +199,9 @@ def run_output_error(
     ``rules.target.power`` is that of the coldest rung. Whatever the table holds on entry, and
     however a chain is cut into calls, the samples are the same.
 
-    Mutates: rng, ladder, fitting, informed, trace. Allocates: nothing.
+    Mutates: rng, ladder, desk, trace. Allocates: nothing.
     """
-    return run_samples(rng, rules, how, data, ladder, fitting, informed, trace, n_samples)
+    return run_samples(rng, rules, how, data, ladder, desk, trace, n_samples)
 
 
 @kernel()

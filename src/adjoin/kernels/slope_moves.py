@@ -16,11 +16,12 @@ other: ``decisions`` weighs them exactly, whatever first order has overlooked.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from adjoin.kernels._jit import kernel
-from adjoin.kernels.decisions import decide, weigh_side
+from adjoin.kernels.decisions import Offer, decide, weigh_side
 from adjoin.kernels.draw import draw_categorical, draw_index
 from adjoin.kernels.edits import apply_edit, copy_state
 from adjoin.kernels.laplace import Proposals
@@ -49,6 +50,13 @@ from adjoin.kernels.state import (
 from adjoin.kernels.tables import FitWork
 
 N_KINDS = 3  # exchange, birth, death: their codes are the first
+
+
+class Desk(NamedTuple):
+    """What a chain works with, beside its rungs: modes and their table, and candidates."""
+
+    fitting: FitWork
+    informed: Informed
 
 
 @kernel()
@@ -130,16 +138,16 @@ def move_informed(
     how: Proposals,
     data: Regression,
     ladder: FreeRunLadder,
-    fitting: FitWork,
-    informed: Informed,
+    desk: Desk,
 ) -> int:
     """Propose one informed move of a rung and decide on it; how far it got, as `decide` has it.
 
     Draws two uniforms, the term that leaves, if one does, the one that joins, if one does, and what
     `decide` draws.
 
-    Mutates: rng, ladder, fitting, informed. Allocates: nothing.
+    Mutates: rng, ladder, desk. Allocates: nothing.
     """
+    fitting, informed = desk
     current, proposed, base = rung(ladder.state, c), ladder.proposed, informed.base
     n_fixed, log_ratio, left, joined = rules.moves.n_fixed, 0.0, -1, -1
     log_first, log_second = math.log(1.0 - rng.random()), math.log(1.0 - rng.random())
@@ -178,9 +186,8 @@ def move_informed(
         log_ratio -= log_sum
     if log_ratio == -math.inf:
         return PROPOSED
-    return decide(
-        rng, c, False, False, log_ratio, log_first, log_second, rules, how, data, ladder, fitting
-    )
+    offer = Offer(False, False, log_ratio, log_first, log_second)
+    return decide(rng, c, offer, rules, how, data, ladder, fitting)
 
 
 @kernel()
@@ -191,17 +198,16 @@ def sweep_informed(
     how: Proposals,
     data: Regression,
     ladder: FreeRunLadder,
-    fitting: FitWork,
-    informed: Informed,
+    desk: Desk,
 ) -> bool:
     """Some informed moves of a rung; whether its terms changed.
 
-    Mutates: rng, ladder, fitting, informed. Allocates: nothing.
+    Mutates: rng, ladder, desk. Allocates: nothing.
     """
-    is_changed = False
+    is_changed, informed = False, desk.informed
     for _ in range(informed.n_moves):
         kind = draw_index(rng, N_KINDS)
-        stage = move_informed(rng, c, kind, rules, how, data, ladder, fitting, informed)
+        stage = move_informed(rng, c, kind, rules, how, data, ladder, desk)
         is_changed = is_changed or stage == ACCEPTED
         if c == 0:
             informed.counter[kind, PROPOSED] += 1

@@ -30,6 +30,7 @@ from adjoin.inference.traces import ChainTrace, SearchTrace, TraceLog, make_buff
 from adjoin.kernels.modes import References
 from adjoin.kernels.output_error import judge_rungs, run_output_error
 from adjoin.kernels.run_rungs import FreeRunLadder, RungRuns
+from adjoin.kernels.slope_moves import Desk
 from adjoin.kernels.state import N_MOVES, Chain, Trace
 
 
@@ -124,8 +125,7 @@ class SimulationChain:
                 engine.how,
                 engine.regression,
                 self.ladder,
-                self.fitting,
-                self.informed,
+                Desk(self.fitting, self.informed),
                 self.buffer,
                 n_samples,
             )
