@@ -3,10 +3,10 @@
 Records, parts and protocol as in ``real.py``. The setting (lag 2, 3, 5, 10; degree 2, 3; centred or
 not) is that of the best validation in ``forward_selection.py``'s scan; posteriors are then sampled
 of that setting alone, on stretches of 300 samples spread over the fit part, at most ``--most`` in
-all (``--last``: on the last samples of every record instead), and the noise is chosen by the validation of the mean over draws, its median over seeds. *spread* is the
-largest test figure of the seeds over the smallest. Free runs, NMSE %; CPU seconds of one fit of all
-chains. ``--json FILE`` appends a line for each fit and skips those that the file has; ``--no-test``
-leaves the test files alone.
+all (``--last``: on the last samples of every record instead). The noise is chosen by the validation
+of the mean over draws, its median over seeds. *spread* is the largest test figure of the seeds over
+the smallest. Free runs, NMSE %; CPU seconds of one fit of all chains. ``--json FILE`` appends a
+line for each fit and skips those that the file has; ``--no-test`` leaves the test files alone.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def spread_samples(data: Dataset, most: int | None) -> Dataset:
         n, length = len(record), min(LENGTH, len(record))
         n_parts = max(int(most * n / data.n_samples / LENGTH), 1)
         for i in range(n_parts):
-            begin = (n - length) * i // max(n_parts - 1, 1)
+            begin = (n - length) * (2 * i + 1) // (2 * n_parts)
             u.append(record.inputs[begin : begin + length])
             y.append(record.output[begin : begin + length])
     return Dataset.from_arrays(u, y, data.names, label=data.label)
