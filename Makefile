@@ -57,6 +57,8 @@ bench-cases: install
 	$(BIN)/python benchmarks/abc_silverbox.py
 	$(BIN)/python benchmarks/waves.py prediction simulation abc
 	$(BIN)/python benchmarks/narmax.py
+	$(BIN)/python benchmarks/simulation_academic.py
+	$(BIN)/python benchmarks/simulation_silverbox.py
 
 bench-rigs: install
 	$(BIN)/python benchmarks/drive.py
@@ -76,6 +78,7 @@ bench-search: install
 	$(BIN)/python benchmarks/agreement.py
 	$(BIN)/python benchmarks/averages.py
 	$(BIN)/python benchmarks/forward_selection.py
+	$(BIN)/python benchmarks/simulation_records.py
 
 # The pages in docs/cases, by full runs: three quarters of an hour on two cores.
 docs-cases: install
