@@ -29,12 +29,16 @@ def test_slopes_equal_finite_differences(name: str, is_scaled: bool) -> None:
     scaling = Scaling(data.names, np.array([0.1, 0.2, -0.1]), np.array([1.5, 0.7, 0.6]))
     grammar = PAST_NOISE if model.structure.has_noise else GRAMMAR
     bench = make_bench(data, grammar, scaling if is_scaled else None)
-    terms, theta, step = list(model.structure), np.array(model.theta), 1e-5
+    terms, names = list(model.structure), model.names
+    # Coefficients and steps are as large as they would be with noise in the output's unit.
+    n_noise = np.array([sum(atom.signal == names.noise for atom in term) for term in terms])
+    factor = bench.engine.problem.rows.noise_unit**n_noise
+    theta, step = np.array(model.theta) * factor, 1e-5 * factor
     slopes = np.empty((bench.engine.regression.n_rows, len(terms)))
-    for j, unit in enumerate(np.eye(len(terms))):
-        _, ahead = bench.run(terms, theta + step * unit)
-        _, behind = bench.run(terms, theta - step * unit)
-        slopes[:, j] = (ahead - behind) / (2.0 * step)
+    for j, moved in enumerate(np.diag(step)):
+        _, ahead = bench.run(terms, theta + moved)
+        _, behind = bench.run(terms, theta - moved)
+        slopes[:, j] = (ahead - behind) / (2.0 * step[j])
     _, predicted = bench.run(terms, theta)
 
     bench.write(terms, theta)
