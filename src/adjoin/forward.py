@@ -265,7 +265,7 @@ def _as_path(
     problem: Problem, steps: list[Step], objective: str, held_out: Dataset | None
 ) -> ForwardPath:
     """Models in the user's units, and their errors."""
-    models = tuple(_model(problem, step) for step in steps)
+    models = tuple(as_model(problem, step) for step in steps)
     n_seed = problem.alphabet.max_lag
     first = str(problem.encoding.structure(steps[0].keys))
     return ForwardPath(
@@ -286,7 +286,7 @@ def _term(problem: Problem, key: int) -> str:
     return term_text(problem.encoding.term(key))
 
 
-def _model(problem: Problem, step: Step) -> Model:
+def as_model(problem: Problem, step: Step) -> Model:
     """A structure of the path in the user's units."""
     rows, n = problem.rows, len(problem.rows.fitted)
     structure = problem.encoding.structure(step.keys)

@@ -54,6 +54,16 @@ class Moves:
                 )
 
     @classmethod
+    def fixed(cls) -> Moves:
+        """Those that keep the terms: only coefficients and noise of the fixed terms are drawn."""
+        return cls(1.0, *(0.0 for _ in range(len(fields(cls)) - 1)))
+
+    @property
+    def keep_terms(self) -> bool:
+        """Whether no move changes the structure."""
+        return self.stay == 1.0
+
+    @classmethod
     def read(cls, given: Moves | Mapping[str, float] | None) -> Moves:
         """A user's choice: None (the defaults), or all probabilities by name."""
         if given is None:

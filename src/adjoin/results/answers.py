@@ -131,6 +131,13 @@ def answer_unique(
     return Answer(CAUTION, "No: the data leave the structure open", reasons)
 
 
+def answer_fixed(posterior: Collection) -> Answer:
+    """The same where no term could come or go."""
+    n_terms = len(posterior.structure(0))
+    reason = f"its {counted(n_terms, 'term')} were fixed, and none was tried beside them"
+    return Answer(CAUTION, "Not asked: the terms were fixed", (reason,))
+
+
 def _count_terms(posterior: Collection, all_chains: Collection) -> tuple[int, int]:
     """Of the terms that are not rare, how many every chain is sure of, and how many are open."""
     shares = zip(posterior.term_keys, posterior.inclusion, strict=True)

@@ -20,7 +20,13 @@ from adjoin.levels import POOR
 from adjoin.model import Model
 from adjoin.results.advice import Verdict, make_verdict
 from adjoin.results.agreement import Agreement, find_agreement
-from adjoin.results.answers import Answer, answer_exhausted, answer_trusted, answer_unique
+from adjoin.results.answers import (
+    Answer,
+    answer_exhausted,
+    answer_fixed,
+    answer_trusted,
+    answer_unique,
+)
 from adjoin.results.collection import Collection
 from adjoin.results.diagnose import diagnose
 from adjoin.results.masses import is_settled, mass_percent, mass_text
@@ -103,6 +109,8 @@ class Assessment(Generic[Assessed]):
     @cached_property
     def unique(self) -> Answer:
         """Whether this equation is the only one."""
+        if self.all_chains.settings.moves.keep_terms:
+            return answer_fixed(self.posterior)
         level = self.diagnostics["verdict"]["agreement"]
         against = next((veto.short for veto in self._vetoes if veto.level == POOR), "")
         return answer_unique(self.posterior, self.all_chains, level, against)

@@ -94,7 +94,10 @@ class Run:
 
     @cached_property
     def white_box(self) -> Model | None:
-        """The fixed terms alone, by least squares, to compare with; None where there are none."""
+        """The fixed terms alone, by least squares, to compare with.
+
+        None where there are none, and where there is nothing beside them to compare.
+        """
         fixed = self.problem.alphabet.fixed
-        is_known = len(fixed) > 0 and not fixed.has_noise
+        is_known = len(fixed) > 0 and not fixed.has_noise and not self.settings.moves.keep_terms
         return self.problem.white_box(fixed) if is_known else None

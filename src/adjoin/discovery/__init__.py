@@ -1,0 +1,7 @@
+"""From a record to an answer: candidates compared on held-out free runs.
+
+Receives a `Dataset`; ``folds`` says what is held out, ``settings`` which candidates there are,
+``lags`` how far back to look, ``scan`` grows models for every candidate and fold, ``ranking``
+compares their held-out free runs, ``average`` runs the best together, and ``discovery`` goes the
+whole way and ends with a `Discovery`.
+"""

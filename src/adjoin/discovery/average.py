@@ -1,0 +1,75 @@
+"""The best candidates together: the mean of their free runs, and how far they are apart.
+
+One stretch of held-out data is a poor chooser between candidates that are nearly as good; their
+mean is better than most of them, and their spread says what choosing another one would have done.
+Receives models; gives an `Average`, which runs them and leaves out those that are lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adjoin.arrays import Float1D, Float2D
+from adjoin.data.dataset import Dataset
+from adjoin.data.gate import as_inputs, as_series
+from adjoin.model import Model
+
+N_BEST = 10
+"""Candidates that are averaged, at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Average:
+    """Models with equal weights; the first is the one that is shown as the equation."""
+
+    models: tuple[Model, ...]
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    def __repr__(self) -> str:
+        return f"Average({len(self)} models)"
+
+    def simulate(self, u: Any, y_init: Any = None) -> Any:
+        """The mean of the models' free runs; arguments as for `Model.simulate`, or a `Dataset`."""
+        names = self.models[0].names
+        if isinstance(u, Dataset):
+            runs = self.runs(u.inputs, [output[: self.n_seed] for output in u.outputs])
+            return runs if u.n_records > 1 else runs[0]
+        inputs, several = as_inputs(u, names)
+        seeds = None
+        if y_init is not None:
+            seeds, _ = as_series(y_init, names.output, "initial output y_init", may_be_empty=True)
+        found = self.runs(inputs, seeds)
+        return found if several else found[0]
+
+    @property
+    def n_seed(self) -> int:
+        """How many measured outputs seed a run: as many as the longest model asks for."""
+        return max(model.max_lag for model in self.models)
+
+    def runs(self, inputs: Sequence[Float2D], seeds: Sequence[Float1D] | None) -> list[Float1D]:
+        """The mean over the models that stay in the whole of a record; NaN where none does."""
+        return [mean for mean, _ in self.spread(inputs, seeds)]
+
+    def spread(
+        self, inputs: Sequence[Float2D], seeds: Sequence[Float1D] | None
+    ) -> list[tuple[Float1D, Float1D]]:
+        """For every record the mean, and the standard deviation between the models."""
+        every = [model.free_response(inputs, seeds).series for model in self.models]
+        found = []
+        for i, record in enumerate(inputs):
+            kept = [runs[i] for runs in every if np.isfinite(runs[i]).all()]
+            lost = np.full(len(record), np.nan)
+            found.append((np.mean(kept, axis=0), np.std(kept, axis=0)) if kept else (lost, lost))
+        return found
+
+
+def distance(one: Sequence[Float1D], other: Sequence[Float1D], of: float) -> float:
+    """Root mean square of the difference of two runs, as a share of a standard deviation."""
+    gap = np.concatenate([a - b for a, b in zip(one, other, strict=True)])
+    return float(np.sqrt(np.mean(gap**2)) / of) if of > 0.0 else 0.0

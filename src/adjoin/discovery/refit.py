@@ -1,0 +1,46 @@
+"""The terms of a finished equation, fitted to other data.
+
+What was grown on all data is held against each fold once more, its terms kept and its coefficients
+fitted without what that fold holds out: a structure that only suits the data it was grown on shows
+itself there. Receives models; gives the ranking a second opinion.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from adjoin.data.dataset import Dataset
+from adjoin.data.scaling import Scaling
+from adjoin.discovery.settings import LINEAR
+from adjoin.forward import as_model
+from adjoin.inference.forward import PREDICTION, Selection, Step
+from adjoin.inference.model_class import choose_grammar
+from adjoin.inference.prior import Prior
+from adjoin.inference.problem import Problem
+from adjoin.model import Model
+
+
+def refit(model: Model, data: Dataset, objective: str, center: bool) -> Model:
+    """The same terms at the optimum of other data, begun at the coefficients they have."""
+    prior, structure = Prior(), model.structure
+    given = {
+        "grammar": None,
+        "max_lag": max(structure.max_lag, 1),
+        "max_degree": max(structure.max_degree, 1),
+        "functions": (),
+        "knots": 3,
+        "initial": str(structure),
+        "center": center,
+        "past_noise": False,
+    }
+    alphabet = choose_grammar(given, dict(given), data, prior).alphabet
+    problem = Problem(data, alphabet, Scaling.from_dataset(data, center, scale=True))
+    ahead = objective in (PREDICTION, LINEAR)
+    # One more for y(k-1), which a path begins with; it is not fitted here.
+    selection = Selection(
+        problem, prior, len(structure) + 1, PREDICTION if ahead else objective, seed=0
+    )
+    keys = tuple(problem.encoding.key(term) for term in structure)
+    start = np.array(model.theta) / problem.rows.factors(structure)
+    error, theta = selection.fit(keys, start)
+    return as_model(problem, Step(keys, theta, error, np.nan))

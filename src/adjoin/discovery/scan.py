@@ -1,0 +1,142 @@
+"""Models grown for every candidate and every fold, and what their held-out free runs miss.
+
+Receives settings and folds; gives `Path`, a setting with the squared errors of its models, smallest
+first. Paths are worked out side by side in threads: the kernels hold no lock, and each path is a
+function of its setting, its data and its seed alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adjoin.arrays import Float1D
+from adjoin.data.dataset import Dataset
+from adjoin.discovery.folds import Fold
+from adjoin.discovery.lags import linear_models
+from adjoin.discovery.settings import LINEAR, Setting
+from adjoin.forward import forward_selection
+from adjoin.model import Model
+from adjoin.threads import n_workers
+
+N_BLOCKS = 5
+"""Stretches of a fold over which errors are summed up, to see how much they vary."""
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """What the models of one setting miss on the held-out data.
+
+    Parameters
+    ----------
+    setting : Setting
+    n_terms : (n_sizes,) tuple of int
+    error : (n_sizes, n_folds, N_BLOCKS) array
+        Mean squared errors of free runs, infinite where a run is lost. Where a fold's path ended
+        early, its last model stands for the larger ones.
+    models : tuple of dict of int to Model
+        For every fold the models by their number of terms.
+    cpu_s : float
+    """
+
+    setting: Setting
+    n_terms: tuple[int, ...]
+    error: np.ndarray
+    models: tuple[dict[int, Model], ...]
+    cpu_s: float
+
+    def model(self, fold: int, n_terms: int) -> Model:
+        """The model of a fold that has that size, or is the largest below it."""
+        sizes = self.models[fold]
+        return sizes[max(size for size in sizes if size <= max(n_terms, min(sizes)))]
+
+
+def grow(setting: Setting, data: Dataset, known: dict[str, Any], seed: int) -> dict[int, Model]:
+    """The models of a setting by their number of terms.
+
+    `known` are fixed terms and functions, where a user has some.
+    """
+    if setting.objective == LINEAR:
+        found = linear_models(data, setting.max_lag)
+        return {len(model.structure): model for model in found.values()}
+    path = forward_selection(
+        data,
+        objective=setting.objective,
+        max_lag=setting.max_lag,
+        max_degree=setting.max_degree,
+        max_terms=setting.max_terms,
+        center=setting.center,
+        seed=seed,
+        **known,
+    )
+    return {len(model.structure): model for model in path.models}
+
+
+def block_errors(model: Model, data: Dataset, n_seed: int) -> Float1D:
+    """Mean squared errors of a free run in `N_BLOCKS` stretches of the held-out data."""
+    seeds = [output[:n_seed] for output in data.outputs]
+    runs = model.free_response(data.inputs, seeds).series
+    left = [
+        (y - run)[n_seed:] ** 2
+        for y, run in zip(data.outputs, runs, strict=True)
+        if len(y) > n_seed
+    ]
+    squared = np.concatenate(left)
+    if not np.isfinite(squared).all():
+        return np.full(N_BLOCKS, np.inf)
+    return np.array([block.mean() for block in np.array_split(squared, N_BLOCKS)])
+
+
+def scan(
+    settings: Sequence[Setting],
+    folds: Sequence[Fold],
+    n_seed: int,
+    known: dict[str, Any],
+    seed: int,
+    n_jobs: int | None = None,
+    observe: Callable[[Path], None] | None = None,
+) -> list[Path]:
+    """The paths of all settings; `observe` is told of each when it is there."""
+
+    def one(setting: Setting) -> Path:
+        begin = time.thread_time()
+        models = tuple(grow(setting, fold.fitted, known, seed) for fold in folds)
+        errors = [
+            {size: block_errors(model, fold.held_out, n_seed) for size, model in sizes.items()}
+            for sizes, fold in zip(models, folds, strict=True)
+        ]
+        path = _together(setting, models, errors, time.thread_time() - begin)
+        if observe is not None:
+            observe(path)
+        return path
+
+    if not settings:
+        return []
+    first = one(settings[0])  # compiles, if need be, before there are threads
+    with ThreadPoolExecutor(n_workers(n_jobs, len(settings)), "adjoin-scan") as pool:
+        return [first, *pool.map(one, settings[1:])]
+
+
+def _together(
+    setting: Setting,
+    models: tuple[dict[int, Model], ...],
+    errors: list[dict[int, Float1D]],
+    cpu_s: float,
+) -> Path:
+    sizes = tuple(sorted({size for sizes in models for size in sizes}))
+    table = np.full((len(sizes), len(models), N_BLOCKS), np.inf)
+    path = Path(setting, sizes, table, models, cpu_s)
+    for fold, known in enumerate(errors):
+        for i, size in enumerate(sizes):
+            table[i, fold] = known[len(path.model(fold, size).structure)]
+    return path
+
+
+def variance(data: Dataset) -> float:
+    """Of the output of all records together; what errors are shares of."""
+    return float(np.var(np.concatenate(data.outputs)))
