@@ -7,8 +7,9 @@ Receives a path or a `Dataset`; gives a `DataCheck` for people, tables and JSON.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from adjoin.data.checking.excitation import find_excitation
@@ -119,24 +120,42 @@ def check_data(
     >>> [finding.name for finding in found.findings]
     ['offset', 'excitation', 'delay', 'sampling']
     """
-    missing = Missing()
-    if isinstance(data, Dataset):
-        given = (inputs, output, sampling_time, decimal, fill)
-        if any(value is not None for value in given):
-            raise AdjoinError(
-                "inputs, output and the other arguments are for a file; a Dataset has its own."
-            )
-        dataset = data
-    else:
-        limit = _FILLED if fill is None else fill
-        dataset, missing = read_damaged(data, inputs, output, sampling_time, decimal, limit)
+    if not isinstance(data, Dataset):
+        return check_files(
+            [data], inputs, output, sampling_time=sampling_time, decimal=decimal, fill=fill
+        )
+    if any(value is not None for value in (inputs, output, sampling_time, decimal, fill)):
+        raise AdjoinError(
+            "inputs, output and the other arguments are for a file; a Dataset has its own."
+        )
+    return _check(data, Missing())
+
+
+def check_files(
+    files: Sequence[str | os.PathLike[str]],
+    inputs: str | Iterable[str] | None = None,
+    output: str | None = None,
+    *,
+    sampling_time: float | None = None,
+    decimal: str | None = None,
+    fill: int | None = None,
+    prepare: Callable[[Dataset], Dataset] = lambda data: data,
+) -> DataCheck:
+    """Check the records of several files together, after `prepare`; else as `check_data`."""
+    limit = _FILLED if fill is None else fill
+    read = [read_damaged(file, inputs, output, sampling_time, decimal, limit) for file in files]
+    data = prepare(Dataset.join([part for part, _ in read]))
+    return _check(data, reduce(Missing.joined, [missing for _, missing in read]))
+
+
+def _check(data: Dataset, missing: Missing) -> DataCheck:
     findings = [
         *find_missing(missing),
-        *find_timing(dataset),
-        *find_size(dataset),
-        *find_in_signals(dataset),
-        *find_excitation(dataset),
-        *find_relations(dataset),
-        *find_sampling(dataset),
+        *find_timing(data),
+        *find_size(data),
+        *find_in_signals(data),
+        *find_excitation(data),
+        *find_relations(data),
+        *find_sampling(data),
     ]
-    return DataCheck(dataset, tuple(sorted(findings, key=lambda finding: _RANK[finding.level])))
+    return DataCheck(data, tuple(sorted(findings, key=lambda finding: _RANK[finding.level])))

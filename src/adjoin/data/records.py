@@ -91,6 +91,11 @@ class Missing(NamedTuple):
     longest: int = 0
     columns: tuple[str, ...] = ()
 
+    def joined(self, other: Missing) -> Missing:
+        """Of two files together."""
+        columns = tuple(dict.fromkeys((*self.columns, *other.columns)))
+        return Missing(self.n_cells + other.n_cells, max(self.longest, other.longest), columns)
+
 
 class Layout(NamedTuple):
     """The rows of a table as records.

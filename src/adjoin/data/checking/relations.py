@@ -14,6 +14,7 @@ import numpy as np
 from adjoin.arrays import Float1D, Float2D
 from adjoin.data.checking.excitation import is_narrow
 from adjoin.data.checking.finding import Finding
+from adjoin.data.checking.sampling import held
 from adjoin.data.checking.series import (
     Signal,
     cross_correlation,
@@ -43,6 +44,7 @@ can be told from anything."""
 _COPY, _DELAYED_COPY = 1e-5, 1e-2
 """What an input may leave unexplained of the output and still be it. A system that passes its input
 on has noise, 50 dB at best; an input that lags behind the output can only be made of it."""
+_AS_IT_IS = np.ones(1)  # a filter that does nothing
 _REACH = 20  # lags at which a copy is looked for
 _FEW = 100  # rows, with which such claims are not made
 _SWAPPED, _NOT_SWAPPED = 0.2, 0.02
@@ -64,8 +66,8 @@ def find_relations(data: Dataset) -> Iterator[Finding]:
         if (lag := copies[signal.name]) is not None:
             yield _leak(signal, output, lag)
     others = [signal for signal in inputs if copies[signal.name] is None]
-    if not others or data.n_samples < _FEW:
-        return
+    if not others or data.n_samples < _FEW or held(output) > 1:
+        return  # with rows written several times, the past seems to tell everything
     order = n_lags(data)
     swapped = False
     for i, signal in enumerate(others):
@@ -99,17 +101,23 @@ def _copy(signal: Signal, output: Signal) -> int | None:
     lags = range(-_REACH, _REACH + 1)
     order = min(5, max(1, len(output.pooled) // 50))
     weights, _ = self_filter(output.records, order)
-    plain = np.eye(1, 1)[0]
-    raw = cross_correlation(filtered(output.records, plain), filtered(signal.records, plain), lags)
-    best = int(np.argmax(np.abs(raw)))
-    white = cross_correlation(
-        filtered(output.records, weights), filtered(signal.records, weights), [lags[best]]
+    raw = cross_correlation(
+        filtered(output.records, _AS_IT_IS), filtered(signal.records, _AS_IT_IS), lags
     )
-    # ends that do not overlap take their share off the sums
-    shorter = abs(lags[best]) * len(output.records) / max(len(output.pooled), 1)
-    left = max(1.0 - raw[best] ** 2, 1.0 - white[0] ** 2) - 2.5 * shorter
-    limit = _DELAYED_COPY if lags[best] > 0 else _COPY
-    return lags[best] if left < limit else None
+    lag = lags[int(np.argmax(np.abs(raw)))]
+    left = max(_unlike(output, signal, lag, _AS_IT_IS), _unlike(output, signal, lag, weights))
+    return lag if left < (_DELAYED_COPY if lag > 0 else _COPY) else None
+
+
+def _unlike(output: Signal, signal: Signal, lag: int, weights: Float1D) -> float:
+    """What a filtered input leaves unexplained of the output so many samples before it."""
+    early, late = max(0, -lag), max(0, lag)
+    y = [part[early : len(part) - late] for part in filtered(output.records, weights)]
+    u = [part[late : len(part) - early] for part in filtered(signal.records, weights)]
+    first, second = np.concatenate(y), np.concatenate(u)
+    if len(first) < 3 or not (np.ptp(first) > 0 and np.ptp(second) > 0):
+        return 1.0
+    return 1.0 - float(np.corrcoef(first, second)[0, 1]) ** 2
 
 
 def _leak(signal: Signal, output: Signal, lag: int) -> Finding:

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from adjoin.data.checking.finding import Finding
-from adjoin.data.checking.series import spectrum
+from adjoin.data.checking.series import Signal, signals, spectrum
 from adjoin.data.dataset import Dataset
 from adjoin.levels import CAUTION, GOOD, POOR
+from adjoin.text import ordinal
 
 _MANY, _VERY_MANY = 25.0, 250.0
 """Samples per shortest period that matters. With 10 to 20, neighbouring samples still differ; with
@@ -24,8 +25,41 @@ faster parts fold back unseen."""
 _SHORTEST = 64  # samples of a record with a spectrum worth looking at
 
 
+_LEAST_CHANGES = 20
+"""Changes that must all fall on multiples of one number to say that a signal is held; with a
+signal that may change at any sample, half of a millionth by chance."""
+
+
 def find_sampling(data: Dataset) -> Iterator[Finding]:
-    """Too many or too few samples per period of the output."""
+    """Too many or too few samples per period of the output, and signals that are held."""
+    *inputs, output = signals(data)
+    for signal in inputs:
+        if (n := held(signal)) > 1:
+            words = f"the input {signal.name} changes at every {ordinal(n)} sample only."
+            yield Finding("held", GOOD, words)
+    if (n := held(output)) > 1:
+        yield Finding(
+            "oversampling",
+            CAUTION,
+            f"{output.name} changes at every {ordinal(n)} sample only: it was written more often"
+            " than it was measured.",
+            f"Dataset.decimate({n}), or --decimate {n}",
+        )
+    else:
+        yield from _find_rate(data)
+
+
+def held(signal: Signal) -> int:
+    """After how many samples a signal may change: 1 for one that is not held.
+
+    The greatest common divisor of the distances between changes, within records.
+    """
+    places = [np.flatnonzero(np.diff(series)) for series in signal.records]
+    distances = np.concatenate([np.diff(place) for place in places])
+    return int(np.gcd.reduce(distances)) if len(distances) >= _LEAST_CHANGES else 1
+
+
+def _find_rate(data: Dataset) -> Iterator[Finding]:
     records = [series for series in data.outputs if len(series) >= _SHORTEST]
     if not records or not max(map(np.ptp, records)) > 0:
         return
