@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from adjoin import datasets as datasets
     from adjoin import distances as distances
     from adjoin import scores as scores
+    from adjoin.data.check import DataCheck as DataCheck
+    from adjoin.data.check import check_data as check_data
     from adjoin.data.dataset import Dataset as Dataset
     from adjoin.data.readers import from_object as from_object
     from adjoin.data.readers import read_data as read_data
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "AdjoinError": "adjoin.errors",
+    "DataCheck": "adjoin.data.check",
     "Dataset": "adjoin.data.dataset",
     "DivergenceWarning": "adjoin.errors",
     "ForwardPath": "adjoin.forward",
@@ -46,6 +49,7 @@ _HOME = {
     "Prior": "adjoin.inference.prior",
     "Scaling": "adjoin.data.scaling",
     "Structure": "adjoin.grammar",
+    "check_data": "adjoin.data.check",
     "forward_selection": "adjoin.forward",
     "from_object": "adjoin.data.readers",
     "load": "adjoin.posterior",
@@ -56,6 +60,7 @@ _MODULES = ("datasets", "distances", "scores")
 
 __all__ = [
     "AdjoinError",
+    "DataCheck",
     "Dataset",
     "DivergenceWarning",
     "ForwardPath",
@@ -68,6 +73,7 @@ __all__ = [
     "Scaling",
     "Structure",
     "__version__",
+    "check_data",
     "datasets",
     "distances",
     "forward_selection",

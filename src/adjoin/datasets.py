@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -213,7 +213,7 @@ def wave_record(
         )
     names = SignalNames(("u", "udot"), "F")
     return _in_thirds(
-        Dataset(read.records, names, read.sampling_time, read.label),
+        replace(read, names=names),
         name="wave record",
         protocol="a wave record of your own in consecutive thirds",
     )
@@ -344,8 +344,8 @@ def _download_silverbox() -> Any:
 def _shifted(data: Dataset, offsets: Mapping[str, float]) -> Dataset:
     (record,) = data.records
     moved = Record(record.inputs - offsets["u"], record.output - offsets["y"])
-    return Dataset((moved,), data.names, data.sampling_time, data.label)
+    return replace(data, records=(moved,))
 
 
 def _labelled(data: Dataset, part: str) -> Dataset:
-    return Dataset(data.records, data.names, data.sampling_time, f"{data.label}, {part}")
+    return replace(data, label=f"{data.label}, {part}")

@@ -48,6 +48,12 @@ def counted(n: int, noun: str) -> str:
     return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
+def ordinal(n: int) -> str:
+    """Say which: ``1st``, ``2nd``, ``11th``."""
+    ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{ending}"
+
+
 def brief(text: object) -> str:
     """A text as an error shows it: only its beginning, if it is long."""
     shown = str(text).strip()

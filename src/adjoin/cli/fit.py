@@ -7,6 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adjoin.cli.data import (
+    DataArgument,
+    DecimateOption,
+    DetrendOption,
+    FillOption,
+    InputsOption,
+    OutputOption,
+    SamplingTimeOption,
+    read_tables,
+)
 from adjoin.cli.output import (
     DecimalOption,
     JsonOption,
@@ -77,20 +87,9 @@ def demo(out: OutOption = None, page: ReportOption = None, as_json: JsonOption =
 
 
 def fit(
-    data: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="DATA...",
-            help="A CSV, text or MATLAB file with the signals; more: one record each.",
-        ),
-    ],
-    inputs: Annotated[
-        str | None,
-        typer.Option(
-            help=r"Input columns, separated by commas.  \[default: all but time and output]"
-        ),
-    ] = None,
-    output: Annotated[str | None, typer.Option(help=r"Output column.  \[default: y]")] = None,
+    data: DataArgument,
+    inputs: InputsOption = None,
+    output: OutputOption = None,
     objective: Annotated[
         str,
         typer.Option(
@@ -188,10 +187,11 @@ def fit(
         float | None,
         typer.Option(help="Hold out this last share of the data, and select the chain by it."),
     ] = None,
-    sampling_time: Annotated[
-        float | None, typer.Option(help="Seconds between two samples, for the report's axes.")
-    ] = None,
+    sampling_time: SamplingTimeOption = None,
     decimal: DecimalOption = None,
+    decimate: DecimateOption = 1,
+    detrend: DetrendOption = False,
+    fill: FillOption = None,
     burn_in: Annotated[float, typer.Option(help="Share of each chain left out.")] = 0.5,
     thin: Annotated[int, typer.Option(min=1, help="Record every n-th sample.")] = 5,
     center: Annotated[
@@ -221,16 +221,12 @@ def fit(
 
     require_writable({"run": out, "report": page}, data)
     with console(stderr=True).status("reading the data …"):
-        from adjoin import Identifier, read_data
-        from adjoin.data.dataset import Dataset
+        from adjoin import Identifier
         from adjoin.inference.objective import SIMULATION, objective_name
         from adjoin.inference.prior import without_constant
 
-        everything = Dataset.join(
-            [
-                read_data(file, inputs, output, sampling_time=sampling_time, decimal=decimal)
-                for file in data
-            ]
+        everything = read_tables(
+            data, inputs, output, sampling_time, decimal, decimate, detrend, fill
         )
         train, held_out = everything, None
         if validation is not None:
@@ -272,6 +268,8 @@ def fit(
         horizon=horizon,
         runaway=runaway,
     )
+    for note in everything.prepared:
+        say(f"prepared: {note}")
     with warnings_as_notes():
         identifier.fit(train, held_out=held_out)
     posterior = identifier.posterior_.with_source([str(file) for file in data], validation)

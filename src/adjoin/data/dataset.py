@@ -6,8 +6,9 @@ tables to whatever fits or runs models. Samples and records count from 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial, reduce
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -15,11 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoin.arrays import Float1D, Float2D, Int1D
-from adjoin.checks import is_count, is_real
+from adjoin.checks import is_count, is_real, require_count
 from adjoin.data.columns import Columns, place_of, require_range, shared_labels, tabulate
 from adjoin.data.names import SignalNames, legal_name, split_names
+from adjoin.data.preparation import decimated, detrended
+from adjoin.data.timing import Timing, shared_step
 from adjoin.errors import AdjoinError
-from adjoin.text import counted
+from adjoin.text import counted, ordinal
 
 _MOST_LEVELS = 150  # powers of ten, half of what a double has
 _ROUNDING = 1e-12  # fractions such as 0.7 + 0.2 + 0.1 miss 1 by a few units in the last place
@@ -54,12 +57,20 @@ class Record:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Records of the same signals, checked by `from_arrays`; the sampling time is in seconds."""
+    """Records of the same signals, checked by `from_arrays`; the sampling time is in seconds.
+
+    `units` are those of the inputs, then of the output, empty where not known (or all of it), and
+    `timing` is what a file's time column said. `prepared` says in sentences what was done to the
+    data since they were measured: a model found on them is one of the data as prepared.
+    """
 
     records: tuple[Record, ...]
     names: SignalNames
     sampling_time: float | None = None
     label: str = ""
+    units: tuple[str, ...] = ()
+    timing: Timing | None = None
+    prepared: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         is_typed = isinstance(self.names, SignalNames) and isinstance(self.records, tuple)
@@ -73,6 +84,11 @@ class Dataset:
             raise AdjoinError(f"the sampling time must be a positive number, not {step!r}.")
         if not isinstance(self.label, str):
             raise AdjoinError(f"the label must be a text, not {self.label!r}.")
+        if len(self.units) not in (0, len(self.names.inputs) + 1):
+            raise AdjoinError(
+                f"there are {len(self.units)} units of {len(self.names.inputs) + 1} signals; give"
+                " one for each input, then one for the output, or none."
+            )
 
     def _has_shape(self, record: object) -> bool:
         width = len(self.names.inputs)
@@ -142,16 +158,31 @@ class Dataset:
     def join(cls, datasets: Sequence[Dataset]) -> Dataset:
         """One data set of the records of several with the same signals."""
         first, *others = datasets
+        if not others:
+            return first
         for other in others:
             if other.names != first.names:
                 raise AdjoinError(
                     f"the signals differ: {', '.join(first.names.ordered[:-1])} and"
                     f" {', '.join(other.names.ordered[:-1])}; name the inputs and the output."
                 )
-        if not others:
-            return first
+            if other.units and first.units and other.units != first.units:
+                raise AdjoinError(
+                    f"the units differ: {', '.join(first.units)} and {', '.join(other.units)};"
+                    " give every signal in one unit."
+                )
         records = tuple(record for dataset in datasets for record in dataset.records)
-        return cls(records, first.names, first.sampling_time, first.label)
+        step = shared_step([dataset.sampling_time for dataset in datasets])
+        seen = [dataset.timing for dataset in datasets if dataset.timing is not None]
+        return cls(
+            records,
+            first.names,
+            step,
+            first.label,
+            first.units,
+            reduce(Timing.joined, seen) if seen else None,
+            tuple(dict.fromkeys(note for dataset in datasets for note in dataset.prepared)),
+        )
 
     @property
     def n_records(self) -> int:
@@ -194,6 +225,7 @@ class Dataset:
         parts = [counted(self.n_records, "record"), counted(self.n_samples, "sample")]
         parts += [f"inputs ({inputs})", f"output {self.names.output}"]
         parts += [f"sampling time {self.sampling_time:g} s"] if self.sampling_time else []
+        parts += [f"prepared: {'; '.join(self.prepared)}"] if self.prepared else []
         return f"Dataset({self.label + ': ' if self.label else ''}{', '.join(parts)})"
 
     def __getitem__(self, part: slice) -> Dataset:
@@ -241,7 +273,9 @@ class Dataset:
                     f" empty or beyond the {counted(len(record), 'sample')} there are."
                 )
             records.append(Record(record.inputs[start:stop], record.output[start:stop]))
-        return Dataset(tuple(records), self.names, self.sampling_time, self.label)
+        begins = [start for start, _ in bounds]
+        timing = None if self.timing is None else self.timing.moved(begins)
+        return replace(self, records=tuple(records), timing=timing)
 
     def windows(self, length: int, n_seed: int) -> Dataset:
         """Every record as many: stretches of `length` samples, each after `n_seed` that seed it.
@@ -258,7 +292,49 @@ class Dataset:
             for begin, end in pairwise([*cuts, len(record)]):
                 part = slice(begin - n_seed, end)
                 records.append(Record(record.inputs[part], record.output[part]))
-        return replace(self, records=tuple(records))
+        return replace(self, records=tuple(records), timing=None)
+
+    def decimate(self, factor: int) -> Dataset:
+        """Every `factor`-th sample of every record, after a filter against aliasing.
+
+        Inputs and output pass the same filter, forth and back, so that nothing is delayed and the
+        relation between them stays. A model found on the result is one of the slower rate: its
+        lags count the new, longer samples.
+        """
+        require_count("the factor", factor)
+        if factor == 1:
+            return self
+        step = None if self.sampling_time is None else self.sampling_time * factor
+        timing = None if self.timing is None else self.timing.slower(factor)
+        note = f"every {ordinal(factor)} sample kept, after a filter against aliasing"
+        decimate = partial(decimated, factor=factor)
+        return replace(self._prepared(decimate, note), sampling_time=step, timing=timing)
+
+    def detrend(self, signals: str | Iterable[str] | None = None) -> Dataset:
+        """Without the straight line through every record of some signals, by default of all.
+
+        The slope is removed and the mean stays, so that offsets and constants keep their meaning.
+        It is for sensors that drift: where an input drifts and the output follows it, the trend is
+        part of what is to be learned, and should stay.
+        """
+        names = self.names.ordered[:-1]
+        chosen = names if signals is None else split_names(signals)
+        if unknown := [name for name in chosen if name not in names]:
+            raise AdjoinError(
+                f"no signal is called {unknown[0]!r}; the signals are {', '.join(names)}."
+            )
+        columns = [names.index(name) for name in chosen]
+        listed = "all signals" if signals is None else ", ".join(chosen)
+        note = f"linear trend of {listed} removed from every record"
+        return self._prepared(partial(detrended, columns=columns), note)
+
+    def _prepared(self, prepare: Callable[[Float2D], Float2D], note: str) -> Dataset:
+        """Every record prepared, and a note of it."""
+        tables = [
+            prepare(np.column_stack([record.inputs, record.output])) for record in self.records
+        ]
+        records = tuple(Record(table[:, :-1], table[:, -1]) for table in tables)
+        return replace(self, records=records, prepared=(*self.prepared, note))
 
     def require_window(self, max_lag: int) -> None:
         """Refuse records shorter than a lag window and two samples to fit."""

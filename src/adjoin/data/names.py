@@ -15,6 +15,7 @@ from adjoin.errors import AdjoinError
 
 # k, and what functions are called; a test holds it against the register in ``kernels``, which this
 # layer may not import.
+_LONGEST_UNIT = 12  # characters; what is longer in brackets is a remark
 RESERVED = {"k", "abs", "sin", "cos", "tanh", "sign", "exp", "sqrt", "sqrtabs"}
 
 
@@ -34,6 +35,23 @@ def _latin(character: str) -> str:
         return character
     spelled = name.split()[-1].lower()
     return spelled.capitalize() if kind.endswith("CAPITAL") else spelled
+
+
+def split_unit(text: str) -> tuple[str, str]:
+    """Take the unit off a name: ``"Force (N)"`` is ``"Force"`` in ``"N"``; empty if not known."""
+    found = re.fullmatch(r"(.*?)\s*[\[(]([^\[\]()]*(?:\([^()]*\)[^\[\]()]*)?)[\])]\s*", text)
+    if found is None:
+        return text.strip(), ""
+    return found[1].strip(), plain_unit(found[2])
+
+
+def plain_unit(text: str) -> str:
+    """A unit without its brackets; empty for a question mark or dash, and for whole sentences."""
+    unit = text.strip().strip("[]").strip()
+    if unit.startswith("(") and unit.endswith(")"):
+        unit = unit[1:-1].strip()
+    is_unit = 0 < len(unit) <= _LONGEST_UNIT and unit.strip("?-–— ")
+    return unit if is_unit else ""
 
 
 def split_names(names: str | Iterable[str]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,18 +20,16 @@ from typing import Any
 import numpy as np
 
 from adjoin.arrays import Float1D, Float2D
+from adjoin.checks import is_count
 from adjoin.data.columns import require_range, tabulate
 from adjoin.data.dataset import Dataset
 from adjoin.data.names import SignalNames, legal_name, split_names
+from adjoin.data.records import Axes, Layout, Missing, is_counter, is_record, is_time, lay_out
 from adjoin.data.tables import Column, Table, read_matlab, read_text
 from adjoin.errors import AdjoinError
 from adjoin.text import counted
 
 _TEXT_TYPES = (".csv", ".txt", ".tsv", ".dat")
-_TIME = re.compile(  # a column that only counts samples; a lone T may be a temperature
-    r"(t|(?i:time|zeit|timestamp|date|datetime|index|secs?|seconds?))"
-    r"([\s_,./-]+(in )?(?i:[mµμun]?s|secs?))?"  # a unit behind
-)
 _UNIT = r"\s*[\[(].*"
 
 
@@ -41,6 +40,7 @@ def read_data(
     *,
     sampling_time: float | None = None,
     decimal: str | None = None,
+    fill: int | None = None,
 ) -> Dataset:
     """Read a data set from a text table (.csv, .txt, .tsv, .dat) or a MATLAB file (.mat).
 
@@ -49,22 +49,31 @@ def read_data(
     path : str or path
     inputs : sequence of str, or comma-separated str, optional
         Names of the input columns; empty for an autonomous system. Default: every numeric column
-        but the output and those called t, time, date, index, seconds and the like.
+        but the output and those called t, time, date, index, sample, record and the like.
     output : str, optional
         Name of the output column. Default: `y`.
     sampling_time : float, optional
-        Seconds between two samples; time columns are not used for it.
+        Seconds between two samples. Default: the usual step of the time column, if there is one.
     decimal : {".", ","}, optional
         The decimal mark of a text table. Default: found out.
+    fill : int, optional
+        Missing values up to so many in a row are interpolated linearly, and so are samples that
+        the time column lacks; where more are missing, a record ends. What was done is in
+        ``dataset.prepared``. Default: missing values are an error.
 
     Notes
     -----
+    A record ends where the value of a column called record, run, experiment, trial or segment
+    changes, where the time column has a gap (a step of more than 1.5 usual ones), and where time
+    goes back. What was seen in the time column is in ``dataset.timing``.
+
     Columns are chosen by the text in the file, or by its respelling. A text that is no legal signal
     name is respelled:
     ``"Force (N)"`` becomes ``Force_N``; two chosen columns with one spelling are an error. If a
     signal is called `e`, the noise is called `e_noise`.
     """
-    return _read(partial(_by_suffix, decimal=decimal), path, inputs, output, sampling_time)
+    reader = partial(_by_suffix, decimal=decimal)
+    return _read(reader, path, inputs, output, sampling_time, fill)[0]
 
 
 def read_csv(
@@ -74,15 +83,16 @@ def read_csv(
     *,
     sampling_time: float | None = None,
     decimal: str | None = None,
+    fill: int | None = None,
 ) -> Dataset:
     """Read a text table; parameters as for `read_data`.
 
     Semicolons, tabs, commas or blanks separate the columns, or what a first line ``sep=`` says;
     unless it is commas, the decimal mark may be a comma. Lines of ``#`` or ``%`` before the table
-    are skipped, and so is a row of units below the header. Without a header line, the last comment
-    names the columns if it has a word for each, else they are called c1, c2, …
+    are skipped; a row of units below the header is taken as that. Without a header line, the last
+    comment names the columns if it has a word for each, else they are called c1, c2, …
     """
-    return _read(partial(_text, decimal=decimal), path, inputs, output, sampling_time)
+    return _read(partial(_text, decimal=decimal), path, inputs, output, sampling_time, fill)[0]
 
 
 def read_mat(
@@ -98,7 +108,20 @@ def read_mat(
     or, by ``u``, together. The fields of a struct are chosen as ``data.u``; if it holds all there
     is, as ``u``. The default inputs lie beside the output, in the same struct.
     """
-    return _read(read_matlab, path, inputs, output, sampling_time)
+    return _read(read_matlab, path, inputs, output, sampling_time, None)[0]
+
+
+def read_damaged(
+    path: str | os.PathLike[str],
+    inputs: str | Iterable[str] | None,
+    output: str | None,
+    sampling_time: float | None,
+    decimal: str | None,
+    fill: int,
+) -> tuple[Dataset, Missing]:
+    """Read as `read_data` does, and say how many values are missing; for a check of the data."""
+    reader = partial(_by_suffix, decimal=decimal)
+    return _read(reader, path, inputs, output, sampling_time, fill)
 
 
 def from_object(data: Any) -> Dataset:
@@ -135,7 +158,10 @@ def _read(
     inputs: str | Iterable[str] | None,
     output: str | None,
     sampling_time: float | None,
-) -> Dataset:
+    fill: int | None,
+) -> tuple[Dataset, Missing]:
+    if fill is not None and not (is_count(fill) or fill == 0):
+        raise AdjoinError(f"fill must be a whole number from 0 on, or None, not {fill!r}.")
     if not isinstance(path, str | os.PathLike):
         raise AdjoinError(f"{path!r:.60} is not a path; for values use Dataset.from_arrays(u, y).")
     file = Path(path).expanduser()
@@ -143,9 +169,12 @@ def _read(
         table = _open(file, reader)
         target = _pick_output(table, output)
         chosen = _pick_inputs(table, inputs, target)
-        *values, series = table.numbers([*chosen, target])
+        columns = [*chosen, target]
+        *values, series = table.numbers(columns, may_miss=fill is not None)
         _check_series(chosen, values, target, len(series), is_default=inputs is None)
-        return _assemble([*chosen, target], values, series, sampling_time, file.name)
+        axes = Axes.find(table.columns, target, chosen)
+        layout = lay_out([*values, series], [column.path for column in columns], axes, fill)
+        return _assemble(columns, layout, sampling_time, file.name), layout.missing
 
 
 def _open(file: Path, reader: Callable[[Path], Table]) -> Table:
@@ -230,7 +259,8 @@ def _pick_inputs(table: Table, inputs: str | Iterable[str] | None, target: Colum
     if inputs is None:
         # columns beside the output; its neighbours in a matrix are further outputs
         others = [c for c in table.columns if c.owner == target.owner and c.group != target.group]
-        chosen = [c for c in others if not _is_time(c.group) and c.has_numbers()]
+        is_about_rows = (is_time, is_counter, is_record)
+        chosen = [c for c in others if c.has_numbers() and not any(is_(c) for is_ in is_about_rows)]
         if not chosen:
             raise AdjoinError(
                 "no numeric input is left; name the inputs, or none by inputs=() for an autonomous"
@@ -284,10 +314,6 @@ def _suggestion(table: Table, name: str) -> str:
     return f" Did you mean {spellings[close[0]]!r}?" if close else ""
 
 
-def _is_time(name: str) -> bool:
-    return _TIME.fullmatch(re.sub(_UNIT, "", name).strip()) is not None
-
-
 def _listing(table: Table) -> str:
     names = [repr(name) for name in table.names]
     if not names and table.others:
@@ -328,11 +354,7 @@ def _is_axis(series: Any) -> bool:
 
 
 def _assemble(
-    columns: Sequence[Column],
-    values: Sequence[Any],
-    series: Any,
-    sampling_time: float | None,
-    label: str,
+    columns: Sequence[Column], layout: Layout, sampling_time: float | None, label: str
 ) -> Dataset:
     """Name the signals and build the data set."""
     import pandas
@@ -350,6 +372,19 @@ def _assemble(
             )
         spelling[name] = column.path
     *inputs, output = spelling
-    frame = pandas.DataFrame(dict(zip(inputs, values, strict=True)), index=range(len(series)))
+    *values, series = layout.values
+    frames = [
+        pandas.DataFrame(
+            {n: v[a:b] for n, v in zip(inputs, values, strict=True)}, index=range(a, b)
+        )
+        for a, b in layout.bounds
+    ]
+    outputs = [series[a:b] for a, b in layout.bounds]
     names = SignalNames.declare(inputs, output)
-    return Dataset.from_arrays(frame, series, names, sampling_time, label)
+    step = layout.step if sampling_time is None else sampling_time
+    is_one = len(frames) == 1
+    dataset = Dataset.from_arrays(
+        frames[0] if is_one else frames, outputs[0] if is_one else outputs, names, step, label
+    )
+    units = tuple(column.unit for column in columns)
+    return replace(dataset, units=units, timing=layout.timing, prepared=layout.prepared)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class Scaling:
             Record((record.inputs - o[:-1]) / s[:-1], (record.output - o[-1]) / s[-1])
             for record in dataset.records
         ]
-        return Dataset(tuple(records), dataset.names, dataset.sampling_time, dataset.label)
+        return replace(dataset, records=tuple(records), units=())  # they have none any more
 
     def coefficient_factor(self, exponents: Mapping[str, float]) -> float:
         r"""Return what turns a term's coefficient on scaled signals into the user's units.

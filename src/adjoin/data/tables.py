@@ -11,12 +11,13 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import compress, islice, takewhile
+from itertools import compress, islice, takewhile, zip_longest
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from adjoin.data.names import plain_unit, split_unit
 from adjoin.errors import AdjoinError
 from adjoin.text import counted
 
@@ -46,12 +47,15 @@ class Column:
         The matrix whose column it is; elsewhere its own name.
     owner : str
         The struct whose field it is; else empty.
+    unit : str
+        From its name or the row of units below the header; empty where not known.
     """
 
     name: str
     values: Any
     group: str
     owner: str = ""
+    unit: str = ""
 
     @property
     def path(self) -> str:
@@ -89,8 +93,8 @@ class Table:
         paths = {name, _path(self.root, name)}
         return [c for c in self.columns if paths & {c.path, _path(c.owner, c.group)}]
 
-    def numbers(self, chosen: Sequence[Column]) -> list[Any]:
-        """Return the values of columns, every one a number."""
+    def numbers(self, chosen: Sequence[Column], may_miss: bool = False) -> list[Any]:
+        """Return the values of columns, every one a number, or missing where that may be."""
         return [column.values for column in chosen]
 
 
@@ -157,9 +161,13 @@ class _TextTable(Table):
     text: _Text = field(kw_only=True)
     width: int = field(kw_only=True)
 
-    def numbers(self, chosen: Sequence[Column]) -> list[Any]:
+    def numbers(self, chosen: Sequence[Column], may_miss: bool = False) -> list[Any]:
         series = [_to_numbers(column.values, self.text.decimal) for column in chosen]
         is_bad = np.column_stack([np.isnan(values) for values in series])
+        if may_miss and is_bad.any():
+            # a cell that says that it is missing may be; one that is damaged is not
+            missing = [_says_missing(column.values) for column in chosen]
+            is_bad &= ~np.column_stack(missing)
         if is_bad.any():
             raise AdjoinError(self._describe(chosen, is_bad))
         return series
@@ -201,7 +209,8 @@ def read_text(file: Path, decimal: str | None = None) -> Table:
         raise AdjoinError("the file is empty: it holds no table.")
     separator = declared[1] if declared else _separator(lines[first], decimal)
     header = _fields(lines, first, separator)
-    if _is_row(header):
+    header_line = not _is_row(header)
+    if not header_line:
         start, header = first, _commented_header(lines[:first], separator, len(header))
     else:
         start = _first_row(lines, first, separator)
@@ -219,7 +228,10 @@ def read_text(file: Path, decimal: str | None = None) -> Table:
             f"the header names {len(header)} columns, but rows have up to {extra[-1] + 1} values;"
             " name every column."
         )
-    columns = [Column(name, frame[i], name) for i, name in enumerate(header) if name]
+    below = _units_below(lines, first, start, separator) if header_line else []
+    units = [split_unit(name)[1] for name in header]
+    units = [unit or plain_unit(row) for unit, row in zip_longest(units, below, fillvalue="")]
+    columns = [Column(name, frame[i], name, unit=units[i]) for i, name in enumerate(header) if name]
     return _TextTable(tuple(columns), text=text, width=len(header))
 
 
@@ -323,6 +335,12 @@ def _first_row(lines: list[str], header: int, separator: str) -> int:
     return first
 
 
+def _units_below(lines: list[str], header: int, start: int, separator: str) -> list[str]:
+    """The row of units between header and rows; empty if there is none."""
+    between = [i for i in range(header + 1, start) if lines[i].strip()]
+    return _fields(lines, between[0], separator) if between else []
+
+
 def _decimal_mark(lines: list[str], separator: str) -> str:
     if separator == ",":
         return "."
@@ -347,6 +365,15 @@ def _to_numbers(values: Any, decimal: str) -> Any:
         texts = values.astype(str)
         values = texts.mask(texts.str.contains(".", regex=False)).str.replace(",", ".")
     return pandas.to_numeric(values, errors="coerce").to_numpy(np.float64)
+
+
+def _says_missing(values: Any) -> Any:
+    """Which cells of a column are empty or say that there is no value."""
+    is_empty = values.isna().to_numpy()
+    if values.dtype.kind in "biuf":
+        return is_empty
+    texts = {text: _is_missing(str(text)) for text in values.unique()}
+    return is_empty | values.map(texts).fillna(True).to_numpy(bool)
 
 
 def _remedy(cell: str, text: _Text) -> str:

@@ -1,0 +1,77 @@
+"""``adjoin check``: what makes measured data hard to learn from, before a fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adjoin.cli.data import (
+    DataArgument,
+    DecimateOption,
+    DetrendOption,
+    FillOption,
+    InputsOption,
+    OutputOption,
+    SamplingTimeOption,
+    prepared,
+)
+from adjoin.cli.output import DecimalOption, JsonOption, console, print_json
+from adjoin.cli.spelling import spell_for_fit
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from adjoin.data.check import DataCheck
+
+_SHADE = {"good": "green", "caution": "yellow", "poor": "red"}
+
+
+def check(
+    data: DataArgument,
+    inputs: InputsOption = None,
+    output: OutputOption = None,
+    sampling_time: SamplingTimeOption = None,
+    decimal: DecimalOption = None,
+    decimate: DecimateOption = 1,
+    detrend: DetrendOption = False,
+    fill: FillOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Look for faults in measured data, and say what to do about them.
+
+    Gaps, missing values, stuck and clipped sensors, offsets, drift, spikes, poor inputs, sampling,
+    delays, feedback, swapped columns. Exits with 0 whatever is found.
+
+    [dim]Example:[/dim] adjoin check rig.csv --inputs force --output velocity
+    """
+    with console(stderr=True).status("looking at the data …"):
+        from adjoin.data.check import check_files
+
+        found = check_files(
+            data,
+            inputs,
+            output,
+            sampling_time=sampling_time,
+            decimal=decimal,
+            fill=fill,
+            prepare=lambda dataset: prepared(dataset, decimate, detrend),
+        )
+    if as_json:
+        plain = found.plain
+        for finding in plain["findings"]:
+            finding["remedy"] = spell_for_fit(finding["remedy"])
+        print_json(plain)
+    else:
+        _print(console(), found)
+
+
+def _print(screen: Console, found: DataCheck) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    screen.print(escape(repr(found.data)))
+    table = Table("level", "what", "what to do", box=None, padding=(0, 2, 0, 0))
+    for finding in found.findings:
+        level = f"[{_SHADE[finding.level]}]{finding.level}[/]"
+        words, remedy = finding.words, spell_for_fit(finding.remedy)
+        table.add_row(level, escape(words), escape(remedy))
+    screen.print(table, soft_wrap=False)

@@ -1,0 +1,214 @@
+"""Inputs and output together: delay, feedback, swapped columns, an output among the inputs.
+
+Correlations are of what the past of a signal does not predict (prewhitened), so that slow signals
+do not seem related because both are slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from adjoin.arrays import Float1D, Float2D
+from adjoin.data.checking.excitation import is_narrow
+from adjoin.data.checking.finding import Finding
+from adjoin.data.checking.sampling import held
+from adjoin.data.checking.series import (
+    Signal,
+    cross_correlation,
+    filtered,
+    n_lags,
+    past,
+    residual,
+    self_filter,
+    signals,
+    thinned,
+)
+from adjoin.data.dataset import Dataset
+from adjoin.levels import CAUTION, GOOD, POOR
+from adjoin.text import counted
+
+_SEEN = 5.0
+"""Standard errors of a correlation that is there: with 200 lags, one in 10,000 by chance."""
+_ONSET = 0.25
+"""The delay ends with the first correlation of this share of the largest."""
+_STRONG = 0.1
+"""A correlation that tells the delay; what is seen but weaker may be anything both depend on."""
+_MOST_DELAY = 100  # samples
+_MAX_LAG = 10  # what a fit looks at by default
+_PREDICTED = 1e-4
+"""Share of a signal that its own past leaves: with less, it is a sine or nearly so, and everything
+can be told from anything."""
+_COPY, _DELAYED_COPY = 1e-5, 1e-2
+"""What an input may leave unexplained of the output and still be it. A system that passes its input
+on has noise, 50 dB at best; an input that lags behind the output can only be made of it."""
+_AS_IT_IS = np.ones(1)  # a filter that does nothing
+_REACH = 20  # lags at which a copy is looked for
+_FEW = 100  # rows, with which such claims are not made
+_SWAPPED, _NOT_SWAPPED = 0.2, 0.02
+"""What the past of the output predicts of an input, and at most the input's of the output, beyond
+their own pasts, where columns are swapped. A causal system has it the other way round."""
+_FEEDBACK = 0.05
+"""What the past of the output predicts of an input, where there is feedback worth speaking of."""
+_SURE = 1e-6  # of the F tests behind both: the chance that there is nothing
+
+
+def find_relations(data: Dataset) -> Iterator[Finding]:
+    """Everything about inputs and output together."""
+    *inputs, output = signals(data)
+    inputs = [signal for signal in inputs if np.ptp(signal.pooled) > 0]
+    if not np.ptp(output.pooled) > 0 or not inputs:
+        return
+    copies = {signal.name: _copy(signal, output) for signal in inputs}
+    for signal in inputs:
+        if (lag := copies[signal.name]) is not None:
+            yield _leak(signal, output, lag)
+    others = [signal for signal in inputs if copies[signal.name] is None]
+    if not others or data.n_samples < _FEW or held(output) > 1:
+        return  # with rows written several times, the past seems to tell everything
+    order = n_lags(data)
+    swapped = False
+    for i, signal in enumerate(others):
+        # what is nearly a sine can be told from anything that rings with it
+        gain = None if is_narrow(signal) else _gains(i, others, output, order)
+        if gain is None:
+            continue
+        if gain.backward > _SWAPPED and gain.forward < _NOT_SWAPPED and len(others) == 1:
+            swapped = True
+            yield Finding(
+                "swapped",
+                POOR,
+                f"the input {signal.name} follows the output {output.name}, and not the other way"
+                " round: the columns seem to be swapped.",
+                f"inputs='{output.name}' and output='{signal.name}'",
+            )
+        elif gain.backward > _FEEDBACK:
+            yield Finding(
+                "feedback",
+                CAUTION,
+                f"the past of {output.name} predicts the input {signal.name}: feedback, such as a"
+                " controller, or a common cause. Noise then looks like dynamics.",
+                "objective='simulation' is less misled than predictions one step ahead",
+            )
+    if not swapped:
+        yield from _find_delays(others, output, order)
+
+
+def _copy(signal: Signal, output: Signal) -> int | None:
+    """By how many samples an input lags behind the output that it is a copy of; else None."""
+    lags = range(-_REACH, _REACH + 1)
+    order = min(5, max(1, len(output.pooled) // 50))
+    weights, _ = self_filter(output.records, order)
+    raw = cross_correlation(
+        filtered(output.records, _AS_IT_IS), filtered(signal.records, _AS_IT_IS), lags
+    )
+    lag = lags[int(np.argmax(np.abs(raw)))]
+    left = max(_unlike(output, signal, lag, _AS_IT_IS), _unlike(output, signal, lag, weights))
+    return lag if left < (_DELAYED_COPY if lag > 0 else _COPY) else None
+
+
+def _unlike(output: Signal, signal: Signal, lag: int, weights: Float1D) -> float:
+    """What a filtered input leaves unexplained of the output so many samples before it."""
+    early, late = max(0, -lag), max(0, lag)
+    y = [part[early : len(part) - late] for part in filtered(output.records, weights)]
+    u = [part[late : len(part) - early] for part in filtered(signal.records, weights)]
+    first, second = np.concatenate(y), np.concatenate(u)
+    if len(first) < 3 or not (np.ptp(first) > 0 and np.ptp(second) > 0):
+        return 1.0
+    return 1.0 - float(np.corrcoef(first, second)[0, 1]) ** 2
+
+
+def _leak(signal: Signal, output: Signal, lag: int) -> Finding:
+    when = (
+        f"{counted(lag, 'sample')} later"
+        if lag > 0
+        else f"{counted(-lag, 'sample')} before"
+        if lag < 0
+        else "at the same sample"
+    )
+    return Finding(
+        "leak",
+        POOR,
+        f"the input {signal.name} is the output {output.name} itself, {when}, up to a factor and an"
+        " offset.",
+        "leave it out of --inputs",
+    )
+
+
+class _Gain(NamedTuple):
+    """What one past predicts beyond another: of the output (forward), of an input (backward)."""
+
+    forward: float
+    backward: float
+
+
+def _gains(i: int, inputs: list[Signal], output: Signal, order: int) -> _Gain | None:
+    lags = range(1, order + 1)
+    own = past(output.records, lags, order)
+    pasts = [past(signal.records, lags, order) for signal in inputs]
+    now = [past(signal.records, [0], order) for signal in (inputs[i], output)]
+    tables = thinned(own, *pasts, *now)
+    own, *pasts, u_now, y_now = tables
+    u, y = u_now[:, 0], y_now[:, 0]
+    if len(u) < max(_FEW, 10 * order * len(tables)):
+        return None
+    known = np.column_stack(pasts)
+    everything = np.column_stack([own, known])
+    forward = _gain(own, everything, y)
+    backward = _gain(known, everything, u)
+    return None if backward is None else _Gain(0.0 if forward is None else forward, backward)
+
+
+def _gain(fewer: Float2D, more: Float2D, target: Float1D) -> float | None:
+    """Share of what is left that more columns explain; 0 if by chance, None if nothing is left."""
+    from scipy.stats import f
+
+    before = residual(fewer, target)
+    if before.var() < _PREDICTED * target.var():
+        return None
+    after = residual(more, target)
+    n_more, n_free = more.shape[1] - fewer.shape[1], len(target) - more.shape[1] - 1
+    share = 1.0 - float(after @ after) / float(before @ before)
+    ratio = share / max(1.0 - share, 1e-12) * n_free / n_more
+    return share if f.sf(ratio, n_more, n_free) < _SURE else 0.0
+
+
+def _find_delays(inputs: list[Signal], output: Signal, order: int) -> Iterator[Finding]:
+    """The first lag at which each input shows in the output."""
+    n = len(output.pooled)
+    lags = range(min(_MOST_DELAY, n // 4) + 1)
+    is_seen, is_blind = False, False
+    for signal in inputs:
+        weights, left = self_filter(signal.records, order)
+        if left < _PREDICTED:
+            is_blind = True
+            continue
+        shaped = filtered(output.records, weights)
+        white = filtered(signal.records, weights)
+        found = np.abs(cross_correlation(white, shaped, lags))
+        limit = _SEEN / np.sqrt(n)
+        if found.max() < limit:
+            bent = [part**2 - np.mean(part**2) for part in white]
+            squared = np.abs(cross_correlation(bent, shaped, lags))
+            is_seen = is_seen or bool(squared.max() > limit)
+            continue
+        is_seen = True
+        if found.max() < _STRONG:
+            continue
+        delay = int(np.flatnonzero(found >= max(limit, _ONSET * found.max()))[0])
+        words = f"{output.name} begins to follow the input {signal.name} "
+        words += f"after {counted(delay, 'sample')}." if delay else "at the same sample."
+        if delay > _MAX_LAG:
+            yield Finding("delay", CAUTION, words, f"max_lag={delay + 5}, to reach so far back")
+        else:
+            yield Finding("delay", GOOD, words)
+    if not (is_seen or is_blind):
+        listed = ", ".join(signal.name for signal in inputs)
+        yield Finding(
+            "unrelated",
+            CAUTION,
+            f"no trace of {listed} is seen in {output.name} within {len(lags) - 1} samples.",
+            "check the columns, and whether records were cut and aligned",
+        )

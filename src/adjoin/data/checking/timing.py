@@ -1,0 +1,120 @@
+"""A time column in words: gaps, jitter, repeated stamps, irregular steps; and too few samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from adjoin.data.checking.finding import Finding
+from adjoin.data.dataset import Dataset
+from adjoin.data.records import Missing
+from adjoin.levels import CAUTION, GOOD, POOR
+from adjoin.text import counted, percent
+
+_FEW, _VERY_FEW = 200, 50
+"""Samples: a default model has about 5 terms of lags up to 10, and 10 samples for each candidate
+lag of two signals make 200; with 50, even their linear coefficients are guesses."""
+_SHORTEST = 12
+"""Samples of the shortest record that a fit with the default max_lag of 10 takes."""
+_JITTER = 0.05
+"""Jitter of 5 % of a step moves a signal with ten samples per period by 3 % of its size, which is
+the noise of 30 dB."""
+_MOST_FILLED = 20
+"""Longer runs of missing values are not worth inventing."""
+
+
+def find_timing(data: Dataset) -> Iterator[Finding]:
+    """What the time column said, in words."""
+    timing = data.timing
+    if timing is None:
+        return
+    if timing.step is None:
+        yield Finding(
+            "time-unread",
+            CAUTION,
+            f"the column {timing.column!r} could not be read as times, so nobody knows whether"
+            " the samples are evenly spaced.",
+            "write seconds or ISO dates (2024-01-31T12:00:00), or pass sampling_time=0.01",
+        )
+        return
+    if timing.is_irregular:
+        yield Finding(
+            "irregular-sampling",
+            POOR,
+            f"the sampling is irregular: steps run from {timing.shortest:g} s to"
+            f" {timing.longest:g} s, so that a lag means another time at every sample.",
+            "resample the data to even steps before they are read",
+        )
+    elif timing.jitter > _JITTER:
+        yield Finding(
+            "jitter",
+            CAUTION,
+            f"the steps of {timing.column!r} vary by {percent(timing.jitter, 0)} around"
+            f" {timing.step:g} s (rounded stamps, or an uneven clock).",
+            "",
+        )
+    if timing.n_gaps:
+        n = timing.n_gaps
+        n_lost = round(timing.longest_gap / timing.step) - 1
+        yield Finding(
+            "gaps",
+            CAUTION,
+            f"there {'is' if n == 1 else 'are'} {counted(n, 'gap')} in the time column, the longest"
+            f" of {timing.longest_gap:.3g} s; a record ends there.",
+            f"fill={n_lost} interpolates {'it' if n == 1 else 'them'}"
+            if 0 < n_lost <= _MOST_FILLED
+            else "",
+        )
+    if timing.n_duplicates:
+        yield Finding(
+            "repeated-times",
+            CAUTION,
+            f"{counted(timing.n_duplicates, 'time stamp')} repeat the one before: samples written"
+            " twice, or a clock with too few digits.",
+            "delete rows that were written twice",
+        )
+    if timing.n_backward:
+        n = timing.n_backward
+        yield Finding(
+            "time-goes-back",
+            GOOD,
+            f"time goes back {counted(n, 'time')}; a new record begins there.",
+        )
+
+
+def find_missing(missing: Missing) -> Iterator[Finding]:
+    """Cells without a value."""
+    if not missing.n_cells:
+        return
+    is_short = missing.longest <= _MOST_FILLED
+    yield Finding(
+        "missing-values",
+        CAUTION if is_short else POOR,
+        f"{counted(missing.n_cells, 'value')} {'is' if missing.n_cells == 1 else 'are'} missing in"
+        f" {', '.join(missing.columns)}, up to {missing.longest} in a row.",
+        f"fill={missing.longest} interpolates them"
+        if is_short
+        else f"fill={_MOST_FILLED} interpolates short runs, and ends records at longer ones",
+    )
+
+
+def find_size(data: Dataset) -> Iterator[Finding]:
+    """Too few samples in all, or in a record."""
+    n = data.n_samples
+    if n < _FEW:
+        yield Finding(
+            "few-samples",
+            POOR if n < _VERY_FEW else CAUTION,
+            f"there {'is' if n == 1 else 'are'} only {counted(n, 'sample')}; equations with several"
+            f" terms and lags want {_FEW} or more.",
+            "max_lag=3 and max_degree=2 keep the candidates few",
+        )
+    short = [len(record) for record in data.records if len(record) < _SHORTEST]
+    if short and data.n_records > 1:
+        yield Finding(
+            "short-records",
+            POOR,
+            f"{counted(len(short), 'record')} of {data.n_records} "
+            f"{'has' if len(short) == 1 else 'have'} fewer than {_SHORTEST} samples, the shortest"
+            f" {min(short)}; a fit with max_lag=10 refuses them.",
+            f"max_lag={max(1, min(short) - 2)}, or leave such stretches out of the file",
+        )
