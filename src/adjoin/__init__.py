@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from adjoin.model import Model as Model
     from adjoin.posterior import Posterior as Posterior
     from adjoin.posterior import load as load
+    from adjoin.report.compare import RunComparison as RunComparison
+    from adjoin.report.compare import compare as compare
     from adjoin.report.page import write_report as write_report
 
 _HOME = {
@@ -44,8 +46,10 @@ _HOME = {
     "Model": "adjoin.model",
     "Posterior": "adjoin.posterior",
     "Prior": "adjoin.inference.prior",
+    "RunComparison": "adjoin.report.compare",
     "Scaling": "adjoin.data.scaling",
     "Structure": "adjoin.grammar",
+    "compare": "adjoin.report.compare",
     "forward_selection": "adjoin.forward",
     "from_object": "adjoin.data.readers",
     "load": "adjoin.posterior",
@@ -65,9 +69,11 @@ __all__ = [
     "Model",
     "Posterior",
     "Prior",
+    "RunComparison",
     "Scaling",
     "Structure",
     "__version__",
+    "compare",
     "datasets",
     "distances",
     "forward_selection",

@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from adjoin.cli.case import case
+from adjoin.cli.compare import compare
 from adjoin.cli.fit import demo, fit
 from adjoin.cli.grammar import grammar_app
 from adjoin.cli.run import report, simulate
@@ -30,7 +31,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-for command in (demo, fit, simulate, report, case):
+for command in (demo, fit, simulate, report, compare, case):
     app.command()(command)
 app.add_typer(grammar_app, name="grammar")
 

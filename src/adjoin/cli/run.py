@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from adjoin.cli.output import DecimalOption, JsonOption, console, print_json, say, write_text
+from adjoin.cli.output import (
+    DecimalOption,
+    ForceOption,
+    JsonOption,
+    console,
+    print_json,
+    say,
+    write_text,
+)
 from adjoin.cli.spelling import spell_for_fit
 from adjoin.errors import AdjoinError
 
 if TYPE_CHECKING:
-    from adjoin.data.dataset import Dataset
     from adjoin.posterior import Posterior
     from adjoin.results.assessment import Assessment
     from adjoin.results.trial import Trial
@@ -41,6 +49,7 @@ def report(
     python: Annotated[Path | None, typer.Option(help="Also write it as a Python function.")] = None,
     latex: Annotated[Path | None, typer.Option(help="Also write a LaTeX table of terms.")] = None,
     decimal: DecimalOption = None,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Make a page of a run: equation, structures, predictions, residuals, diagnostics.
@@ -51,10 +60,11 @@ def report(
     """
     page = out or run.with_suffix(".html")
     written = {"report": page, "model": model, "python": python, "latex": latex}
-    require_writable(written, [run, *(data or [])])
+    require_writable(written, [run, *(data or [])], force, () if out else ("report",))
     screen = console(stderr=True)
     with screen.status("reading the run …"):
         from adjoin.data.dataset import Dataset
+        from adjoin.data.readers import read_measured
         from adjoin.files import write_whole
         from adjoin.posterior import load
         from adjoin.report.findings import describe
@@ -63,7 +73,7 @@ def report(
 
         all_chains = load(run)
         files = data or []
-        tests = [_measured(file, all_chains, decimal) for file in files]
+        tests = [read_measured(file, all_chains.data, decimal) for file in files]
         test = Dataset.join(tests) if tests else None
         test_name = " + ".join(file.name for file in files) or TEST
     with screen.status("simulating …"):
@@ -95,7 +105,12 @@ def report(
         say(f"wrote {path}")
 
 
-def require_writable(outputs: dict[str, Path | None], inputs: Sequence[Path]) -> None:
+def require_writable(
+    outputs: dict[str, Path | None],
+    inputs: Sequence[Path],
+    force: bool = False,
+    by_default: Sequence[str] = (),
+) -> None:
     """Refuse, before anything is computed, what could not be written or would overwrite another.
 
     Parameters
@@ -103,7 +118,12 @@ def require_writable(outputs: dict[str, Path | None], inputs: Sequence[Path]) ->
     outputs : dict
         What is to be written, by what it is called.
     inputs : sequence of Path
-        What is read.
+        What is read; it is never overwritten.
+    force : bool
+        Whether other files may be. Else a person at a terminal is asked, and elsewhere it is an
+        error.
+    by_default : sequence of str
+        The outputs that nobody named: they are made again without a question.
     """
     taken = {file.resolve(): f"'{file}', which is read" for file in inputs}
     for name, path in outputs.items():
@@ -115,6 +135,19 @@ def require_writable(outputs: dict[str, Path | None], inputs: Sequence[Path]) ->
         if path.resolve() in taken:
             raise AdjoinError(f"the {name} would overwrite {taken[path.resolve()]}; name another")
         taken[path.resolve()] = f"the {name} '{path}'"
+    for name, path in outputs.items():
+        if path is not None and path.exists() and name not in by_default:
+            allow_overwriting(path, force)
+
+
+def allow_overwriting(path: Path, force: bool) -> None:
+    """Whether what exists may be overwritten: said by ``--force``, or by a person who is asked."""
+    if force:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise AdjoinError(f"'{path}' exists already; pass --force to overwrite it")
+    if not typer.confirm(f"'{path}' exists already; overwrite it?", err=True):
+        raise AdjoinError(f"'{path}' exists already and stays as it is; name another file")
 
 
 def write_page(assessment: Assessment[Posterior], page: Path, title: str, source: str) -> None:
@@ -124,17 +157,6 @@ def write_page(assessment: Assessment[Posterior], page: Path, title: str, source
         from adjoin.report.page import make_page
 
         write_whole(page, make_page(assessment, title, source))
-
-
-def _measured(file: Path, run: Posterior, decimal: str | None) -> Dataset:
-    """Test data with the columns of the run."""
-    from adjoin.data.dataset import Dataset, Record
-    from adjoin.data.readers import read_experiment
-
-    u, y = read_experiment(file, run.data.names, decimal)
-    if y is None:
-        raise AdjoinError(f"{file}: there is no column '{run.data.names.output}' to score on")
-    return Dataset((Record(u, y),), run.data.names, run.data.sampling_time, file.name)
 
 
 def simulate(
@@ -154,6 +176,7 @@ def simulate(
     draws: Annotated[int, typer.Option(min=1, help="Models drawn from a run.")] = 100,
     seed: Annotated[int, typer.Option(min=0, help="Of the draws and their noise.")] = 0,
     decimal: DecimalOption = None,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a model on new data, freely or some steps ahead.
@@ -164,7 +187,7 @@ def simulate(
     [dim]Example:[/dim] adjoin simulate rig.json new.csv --out simulated.csv
     """
     out = None if out == Path("-") else out
-    require_writable({"table": out}, [model, data])
+    require_writable({"table": out}, [model, data], force)
     with console(stderr=True).status("simulating …"):
         import pandas as pd
 
