@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +23,7 @@ from adjoin.cli.spelling import spell_for_fit
 from adjoin.errors import AdjoinError
 
 if TYPE_CHECKING:
+    from adjoin.data.readers import Experiment
     from adjoin.posterior import Posterior
     from adjoin.results.assessment import Assessment
     from adjoin.results.trial import Trial
@@ -182,7 +183,8 @@ def simulate(
     """Run a model on new data, freely or some steps ahead.
 
     Where the data have the output too, its first samples seed the run and the rest is scored;
-    otherwise it starts at rest. Of a run with held-out data, the chain they select is taken.
+    otherwise it starts at rest. Of a run with held-out data, the chain they select is taken. The
+    table has the time stamps and signals of DATA under their own headers.
 
     [dim]Example:[/dim] adjoin simulate rig.json new.csv --out simulated.csv
     """
@@ -191,7 +193,7 @@ def simulate(
     with console(stderr=True).status("simulating …"):
         import pandas as pd
 
-        from adjoin.data.readers import read_experiment
+        from adjoin.data.readers import read_labelled
         from adjoin.files import write_whole
         from adjoin.model import Model
         from adjoin.posterior import load
@@ -199,10 +201,10 @@ def simulate(
 
         subject = Model.read(model) if _is_json(model) else load(model).selected
         names = subject.names if isinstance(subject, Model) else subject.data.names
-        u, y = read_experiment(data, names, decimal)
-        trial = Trial(subject, u, y, steps_ahead, draws, seed)
+        measured = read_labelled(data, names, decimal)
+        trial = Trial(subject, measured.inputs, measured.output, steps_ahead, draws, seed)
         table = pd.DataFrame(trial.columns)
-    text = table.to_csv(index=False, lineterminator="\n")
+    text = _as_csv(trial.columns, measured)
     if out is not None:
         write_whole(out, text)
     if as_json:
@@ -218,6 +220,24 @@ def simulate(
         say(f"wrote {out}")
     for line in _say_trial(trial):
         say(line)
+
+
+def _as_csv(series: Mapping[str, Any], measured: Experiment) -> str:
+    """The series as a table, with the file's own time stamps and signals under its own headers.
+
+    Where a header of the file is one of ours, ours is said to be simulated.
+    """
+    import pandas as pd
+
+    signals = [*measured.inputs.T, *([] if measured.output is None else [measured.output])]
+    own = {**measured.times, **dict(zip(measured.headers, signals, strict=True))}
+    found = {name: values for name, values in series.items() if name != "measured"}
+    if "sample" in own:  # the file counts its samples itself
+        del found["sample"]
+    table = {name: found[name] for name in ("sample",) if name in found} | own
+    for name, values in found.items():
+        table[f"{name} (simulated)" if name in own else name] = values
+    return pd.DataFrame(table).to_csv(index=False, lineterminator="\n")
 
 
 def _is_json(file: Path) -> bool:
@@ -241,6 +261,7 @@ def _describe_trial(trial: Trial, file_name: str) -> dict[str, Any]:
         "diverged_draws": None if trial.prediction is None else trial.prediction.diverged,
         "draws": None if trial.prediction is None else trial.prediction.in_words(0),
         "ahead": None,
+        "warnings": list(trial.beyond),
     }
     if trial.errors_ahead is not None:
         errors = trial.errors_ahead._asdict()
@@ -272,7 +293,7 @@ def _say_trial(trial: Trial) -> list[str]:
         lines.append(f"the 95 % band holds {trial.coverage:.1%} of the measured samples")
     if trial.prediction is not None and trial.prediction.diverged:
         lines.append(trial.prediction.in_words(0))
-    return lines
+    return [*lines, *(f"note: {said}" for said in trial.beyond)]
 
 
 def _say_lost(trial: Trial) -> str:
