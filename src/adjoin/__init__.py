@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from adjoin.report.compare import RunComparison as RunComparison
     from adjoin.report.compare import compare as compare
     from adjoin.report.page import write_report as write_report
+    from adjoin.report.plot import plot as plot
 
 _HOME = {
     "AdjoinError": "adjoin.errors",
@@ -53,6 +54,7 @@ _HOME = {
     "forward_selection": "adjoin.forward",
     "from_object": "adjoin.data.readers",
     "load": "adjoin.posterior",
+    "plot": "adjoin.report.plot",
     "read_data": "adjoin.data.readers",
     "write_report": "adjoin.report.page",
 }
@@ -79,6 +81,7 @@ __all__ = [
     "forward_selection",
     "from_object",
     "load",
+    "plot",
     "read_data",
     "scores",
     "write_report",

@@ -203,6 +203,14 @@ class Model:
             text += f"    (deviations: {stated})"
         return text + (f"    ({self.digits.remark})" if self.digits.remark else "")
 
+    def _repr_html_(self) -> str:
+        from adjoin.modelling.mathml import model_html
+
+        return model_html(self)
+
+    def _repr_latex_(self) -> str:
+        return f"$${self.latex()}$$"
+
     def latex(self, digits: int | Literal["enough"] | None = ENOUGH) -> str:
         """The equation in LaTeX, digits as for `format`; tildes mark offsets, said behind it."""
         return equation_latex(

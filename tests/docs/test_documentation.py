@@ -95,6 +95,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     posterior = adjoin.Identifier(samples=3000, seed=0).fit(rig).posterior_
     posterior.save(folder / "rig.nc")
     posterior.map_model.save(folder / "rig.json")
+    shutil.copy(folder / "rig.nc", folder / "other.nc")
     return folder
 
 

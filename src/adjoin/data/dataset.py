@@ -19,6 +19,7 @@ from adjoin.checks import is_count, is_real
 from adjoin.data.columns import Columns, place_of, require_range, shared_labels, tabulate
 from adjoin.data.names import SignalNames, legal_name, split_names
 from adjoin.errors import AdjoinError
+from adjoin.markup import html_heading, html_table
 from adjoin.text import counted
 
 _MOST_LEVELS = 150  # powers of ten, half of what a double has
@@ -195,6 +196,17 @@ class Dataset:
         parts += [f"inputs ({inputs})", f"output {self.names.output}"]
         parts += [f"sampling time {self.sampling_time:g} s"] if self.sampling_time else []
         return f"Dataset({self.label + ': ' if self.label else ''}{', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        title = f"Dataset{': ' + self.label if self.label else ''}"
+        parts = [counted(self.n_records, "record"), counted(self.n_samples, "sample")]
+        parts += [f"sampling time {self.sampling_time:g} s"] if self.sampling_time else []
+        rows = []
+        for name, row in zip(self.names.ordered, self._values(), strict=False):
+            figures = (f"{x:.4g}" for x in (row.mean(), row.std(), row.min(), row.max()))
+            rows.append((name, "output" if name == self.names.output else "input", *figures))
+        heads = ("signal", "role", "mean", "standard deviation", "smallest", "largest")
+        return html_heading(title, ", ".join(parts)) + html_table(heads, rows)
 
     def __getitem__(self, part: slice) -> Dataset:
         is_run = isinstance(part, slice) and part.step in (None, 1)
