@@ -18,7 +18,7 @@ $(STAMP): pyproject.toml
 	@touch $(STAMP)
 
 demo: install
-	@$(BIN)/adjoin demo --report demo.html
+	@$(BIN)/adjoin demo --report demo.html --force
 
 # A worker per core; tests/conftest.py says which gets what.
 WORKERS := --numprocesses auto --maxprocesses 4
@@ -83,7 +83,7 @@ bench-search: install
 # The pages in docs/cases, by full runs: three quarters of an hour on two cores.
 docs-cases: install
 	cd docs/cases && for case in academic waves silverbox; do \
-	  ../../$(BIN)/adjoin case $$case --out $$case || exit 1; done
+	  ../../$(BIN)/adjoin case $$case --out $$case --force || exit 1; done
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build

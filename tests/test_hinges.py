@@ -13,7 +13,7 @@ from tests.exchange.runs import assert_made_of_the_same, load
 from tests.systems import BEHIND, quick, simulated
 
 from adjoin import AdjoinError, Dataset, Grammar, Identifier, Model, Posterior
-from adjoin.report.mathml import equation_mathml
+from adjoin.modelling.mathml import equation_mathml
 from adjoin.report.page import make_page
 from adjoin.report.plots_structure import lag_probabilities
 from adjoin.results.assessment import assess

@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from adjoin.model import Model as Model
     from adjoin.posterior import Posterior as Posterior
     from adjoin.posterior import load as load
+    from adjoin.report.compare import RunComparison as RunComparison
+    from adjoin.report.compare import compare as compare
     from adjoin.report.page import write_report as write_report
+    from adjoin.report.plot import plot as plot
 
 _HOME = {
     "AdjoinError": "adjoin.errors",
@@ -47,12 +50,16 @@ _HOME = {
     "Model": "adjoin.model",
     "Posterior": "adjoin.posterior",
     "Prior": "adjoin.inference.prior",
+    "RunComparison": "adjoin.report.compare",
     "Scaling": "adjoin.data.scaling",
     "Structure": "adjoin.grammar",
     "check_data": "adjoin.data.check",
+    "compare": "adjoin.report.compare",
+    "discover": "adjoin.discovery.entry",
     "forward_selection": "adjoin.forward",
     "from_object": "adjoin.data.readers",
     "load": "adjoin.posterior",
+    "plot": "adjoin.report.plot",
     "read_data": "adjoin.data.readers",
     "write_report": "adjoin.report.page",
 }
@@ -70,15 +77,19 @@ __all__ = [
     "Model",
     "Posterior",
     "Prior",
+    "RunComparison",
     "Scaling",
     "Structure",
     "__version__",
     "check_data",
+    "compare",
     "datasets",
+    "discover",
     "distances",
     "forward_selection",
     "from_object",
     "load",
+    "plot",
     "read_data",
     "scores",
     "write_report",

@@ -26,9 +26,12 @@ from adjoin.inference.model_class import choose_grammar
 from adjoin.inference.prior import Prior
 from adjoin.inference.problem import Problem
 from adjoin.inference.settings import JOINT, RESIDUAL, RUNAWAY, is_runaway
+from adjoin.markup import html_heading, html_table
 from adjoin.model import Model
 from adjoin.modelling.digits import FittedTo
+from adjoin.modelling.mathml import model_html
 from adjoin.results.scoring import errors_of
+from adjoin.text import UNKNOWN, counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,6 +82,23 @@ class ForwardPath:
     def __repr__(self) -> str:
         return f"ForwardPath({len(self)} models, the best: {self.best.equation})"
 
+    def _repr_html_(self) -> str:
+        heads = ("terms", "added", "free run, NMSE %", "one step, NMSE %", "held out, NMSE %", "")
+        rows = [
+            (str(n), term, _share(free), _share(ahead), _share(held), mark)
+            for n, term, free, ahead, held, mark in zip(
+                (len(model.structure) for model in self.models),
+                self.added,
+                self.free_run,
+                self.one_step,
+                self.held_out,
+                ("best" if i == self.n_best else "" for i in range(len(self))),
+                strict=True,
+            )
+        ]
+        title = html_heading("ForwardPath", f"{counted(len(self), 'model')}, by {self.objective}")
+        return title + html_table(heads, rows) + model_html(self.best)
+
     @property
     def n_best(self) -> int:
         """Which is the best: by the held-out free run, or by `bic` where nothing was held out.
@@ -109,6 +129,11 @@ class ForwardPath:
                 "held_out": self.held_out,
             }
         )
+
+
+def _share(nmse: float) -> str:
+    """An error as a table shows it: a dash where there is none, as of a run that is lost."""
+    return f"{nmse:.4g}" if math.isfinite(nmse) else UNKNOWN
 
 
 def forward_selection(

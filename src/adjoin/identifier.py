@@ -485,7 +485,7 @@ class Identifier(Estimator):
         return found if several else found[0]
 
     def simulate(self, u: Any, y_init: Any = None) -> Any:
-        """Free run of the MAP model, seeded by the first measured outputs `y_init`."""
+        """Free run of the MAP model, seeded by `y_init`, or by the first outputs of a Dataset."""
         return self._fitted().simulate(u, y_init)
 
     def score(self, u: Any, y: Any = None) -> float:

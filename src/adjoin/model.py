@@ -19,7 +19,7 @@ import numpy as np
 
 from adjoin.arrays import Float1D, Float2D
 from adjoin.checks import is_count
-from adjoin.data.gate import as_inputs, as_series, require_same_lengths
+from adjoin.data.gate import as_inputs, as_seeds, as_series, require_same_lengths
 from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError, DivergenceWarning
 from adjoin.grammar import Atom, Grammar, Structure, Term
@@ -203,6 +203,14 @@ class Model:
             text += f"    (deviations: {stated})"
         return text + (f"    ({self.digits.remark})" if self.digits.remark else "")
 
+    def _repr_html_(self) -> str:
+        from adjoin.modelling.mathml import model_html
+
+        return model_html(self)
+
+    def _repr_latex_(self) -> str:
+        return f"$${self.latex()}$$"
+
     def latex(self, digits: int | Literal["enough"] | None = ENOUGH) -> str:
         """The equation in LaTeX, digits as for `format`; tildes mark offsets, said behind it."""
         return equation_latex(
@@ -281,11 +289,12 @@ class Model:
 
         Parameters
         ----------
-        u : (n,) or (n, n_inputs) array, DataFrame, or a list of them
+        u : (n,) or (n, n_inputs) array, DataFrame, a list of them, or a Dataset
             The inputs; for a model without inputs, the number of samples.
         y_init : (n_init,) array or list of them, optional
             The first output samples, at least ``max_lag`` of them, which seed the recursion.
-            Default: at rest (zero, or the output's offset).
+            Default: those of a Dataset itself; of bare inputs at rest (zero, or the output's
+            offset).
         noise : (n,) array or list of them, optional
             A series added at every step and fed back; none by default.
 
@@ -296,9 +305,7 @@ class Model:
             (see `limits`), with a `DivergenceWarning`.
         """
         inputs, several = as_inputs(u, self.names)
-        seeds = None
-        if y_init is not None:
-            seeds, _ = as_series(y_init, self.names.output, "initial output y_init", True)
+        seeds = as_seeds(u, y_init, self.names.output, self.max_lag)
         response = self.free_response(inputs, seeds, self._noise(noise, inputs))
         return self._finish(response, several)
 

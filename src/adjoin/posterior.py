@@ -13,8 +13,14 @@ from typing import Any
 from adjoin.exchange.arviz_data import to_arviz
 from adjoin.exchange.latex_table import latex_table
 from adjoin.exchange.run_file import read_run, write_run
+from adjoin.markup import html_heading, html_notes, html_table
+from adjoin.modelling.mathml import model_html
 from adjoin.results.collection import Collection
 from adjoin.results.diagnose import diagnose
+from adjoin.results.masses import mass_text
+from adjoin.text import counted
+
+_MOST_STRUCTURES = 5  # of which a notebook shows a row
 
 
 class Posterior(Collection):
@@ -24,6 +30,27 @@ class Posterior(Collection):
     def diagnostics(self) -> dict[str, Any]:
         """What the chains did, whether they agree, and a verdict in words; see `diagnose`."""
         return diagnose(self)
+
+    def _repr_html_(self) -> str:
+        size = f"{len(self)} draws of {counted(self.n_chains, 'chain')}"
+        found = self.structures
+        rows = [
+            (self._mass_text(rank), str(len(self.structure(rank))), str(self.structure(rank)))
+            for rank in range(min(_MOST_STRUCTURES, len(found)))
+        ]
+        more = len(found) - len(rows)
+        return "".join(
+            (
+                html_heading("Posterior", f"{size}, {counted(len(found), 'structure')}"),
+                model_html(self.map_model),
+                html_table(("mass", "terms", "structure"), rows),
+                html_notes([f"{more} more"] if more else []),
+            )
+        )
+
+    def _mass_text(self, rank: int) -> str:
+        mass = float(self.structures["mass"].iloc[rank])
+        return mass_text(mass, self.masses(self, rank))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save everything in one netCDF-4 file, whole or not at all; `adjoin.load` reads it."""

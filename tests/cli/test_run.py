@@ -94,7 +94,7 @@ def test_the_model_file_simulates_as_the_model_does(folder: Path) -> None:
     done = run("simulate", "rig.json", "test.csv", cwd=folder)
     assert done.returncode == 0, done.stderr
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
-    assert list(rows[0]) == ["sample", "measured", "model"]
+    assert list(rows[0]) == ["sample", "Force (N)", "velocity", "model"]
     model = adjoin.Model.read(folder / "rig.json")
     test = adjoin.datasets.academic(seed=0).test
     expected = model.simulate(test.u, test.y[: model.max_lag])
@@ -118,8 +118,8 @@ def test_a_run_simulates_with_bands(folder: Path) -> None:
     assert done.stdout == ""
     with (folder / "bands.csv").open(encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
-    assert list(rows[0])[2:6] == ["model", "mean", "median", "sd"]
-    assert list(rows[0])[6:] == ["q2.5", "q16", "q50", "q84", "q97.5"]
+    assert list(rows[0])[3:7] == ["model", "mean", "median", "sd"]
+    assert list(rows[0])[7:] == ["q2.5", "q16", "q50", "q84", "q97.5"]
     last = {name: float(value) for name, value in rows[-1].items()}
     assert last["q2.5"] < last["q16"] < last["q84"] < last["q97.5"]
     assert "the 95 % band holds" in done.stderr

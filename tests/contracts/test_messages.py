@@ -21,7 +21,7 @@ from adjoin.inference.ladder import Ladder
 SOURCES = Path(adjoin.__file__).parent
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 ARGUMENT = re.compile(r"(?<![\w.{<-])([a-z_]+)=(?=['({…\w.])")
-NO_MESSAGES = ("report/mathml.py", "report/page.py", "report/pictures.py", "report/svg.py")
+NO_MESSAGES = ("modelling/mathml.py", "report/page.py", "report/pictures.py", "report/svg.py")
 """Where ``name=`` is HTML, or code."""
 
 

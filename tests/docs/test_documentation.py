@@ -8,6 +8,7 @@ import pkgutil
 import re
 import shlex
 import shutil
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from adjoin import Grammar
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+WRITTEN = ("--out", "--report", "--model", "--python", "--latex")
 SHORTER = ("--quick", "--objective", "osa", "--lambda-t", "5", "--chains", "1")
 """What is added to a case study, which may take many minutes: of an option the last one counts."""
 
@@ -93,6 +95,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     posterior = adjoin.Identifier(samples=3000, seed=0).fit(rig).posterior_
     posterior.save(folder / "rig.nc")
     posterior.map_model.save(folder / "rig.json")
+    shutil.copy(folder / "rig.nc", folder / "other.nc")
     return folder
 
 
@@ -114,6 +117,9 @@ def test_commands(
         return
     assert program == "adjoin", page
     shutil.copytree(workshop, tmp_path, dirs_exist_ok=True)
+    for option, value in pairwise(arguments):  # a reader has not written it before
+        if option in WRITTEN:
+            (tmp_path / value).unlink(missing_ok=True)
     if arguments[0] == "case":
         arguments += SHORTER
     if "silverbox" in arguments:

@@ -24,8 +24,8 @@ from adjoin.data.names import SignalNames
 from adjoin.data.scaling import Scaling
 from adjoin.inference.rows import Rows
 from adjoin.modelling.digits import Digits, FittedTo
+from adjoin.modelling.mathml import equation_mathml, offsets_mathml
 from adjoin.report.findings import describe, print_findings
-from adjoin.report.mathml import equation_mathml, offsets_mathml
 from adjoin.report.page import make_page
 from adjoin.report.summary import describe_equation
 from adjoin.results.assessment import assess

@@ -16,6 +16,8 @@ import typer
 
 from adjoin.cli.case import case
 from adjoin.cli.check import check
+from adjoin.cli.compare import compare
+from adjoin.cli.discover import discover
 from adjoin.cli.fit import demo, fit
 from adjoin.cli.grammar import grammar_app
 from adjoin.cli.run import report, simulate
@@ -31,7 +33,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-for command in (demo, check, fit, simulate, report, case):
+for command in (demo, check, discover, fit, compare, simulate, report, case):
     app.command()(command)
 app.add_typer(grammar_app, name="grammar")
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adjoin.cases.registry import CASES
-from adjoin.cli.output import JsonOption, console, print_json, say
+from adjoin.cli.output import ForceOption, JsonOption, console, print_json, say
+from adjoin.cli.run import allow_overwriting
 from adjoin.errors import AdjoinError
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def case(
         Path | None,
         typer.Option(metavar="DIR", help="A folder for the page, tables and pictures."),
     ] = None,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a case study of the paper again, its figures beside ours.
@@ -74,7 +76,7 @@ def case(
     [dim]Example:[/dim] adjoin case academic --objective prediction --out academic
     """
     if out is not None:
-        _require_folder(out)
+        _require_folder(out, force)
     with console(stderr=True).status("reading the data …"):
         from adjoin.cases import estimate
         from adjoin.cases.case import case_of
@@ -101,8 +103,8 @@ def _rates(text: str) -> tuple[float, ...]:
         raise AdjoinError(f"--lambda-t is numbers, such as 1,5,20, not '{text}'") from None
 
 
-def _require_folder(folder: Path) -> None:
-    """Refuse, before anything is computed, a folder that cannot be written to."""
+def _require_folder(folder: Path, force: bool) -> None:
+    """Refuse, before anything is computed, a folder that cannot be written to or is taken."""
     if folder.exists() and not folder.is_dir():
         raise AdjoinError(f"'{folder}' is a file; name a folder")
     where = folder if folder.is_dir() else folder.resolve().parent
@@ -112,6 +114,8 @@ def _require_folder(folder: Path) -> None:
     except OSError as error:
         reason = error.strerror or "it cannot be written to"
         raise AdjoinError(f"cannot write to the folder '{folder}': {reason}") from None
+    if (study := folder / "case.json").exists():
+        allow_overwriting(study, force)
 
 
 def _announce(plan: Plan, words: str) -> None:

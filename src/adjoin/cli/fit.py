@@ -19,6 +19,7 @@ from adjoin.cli.data import (
 )
 from adjoin.cli.output import (
     DecimalOption,
+    ForceOption,
     JsonOption,
     console,
     print_json,
@@ -45,13 +46,19 @@ OutOption = Annotated[
 ]
 
 
-def demo(out: OutOption = None, page: ReportOption = None, as_json: JsonOption = False) -> None:
+def demo(
+    out: OutOption = None,
+    page: ReportOption = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
     """Discover the academic system of the paper from noisy simulated data.
 
     [dim]Example:[/dim] adjoin demo --report demo.html
     """
     from adjoin.report import findings, summary
 
+    require_writable({"run": out, "report": page}, [], force)
     screen = console(stderr=True)
     with screen.status("simulating the academic system …"):
         from adjoin import Identifier, datasets
@@ -60,7 +67,6 @@ def demo(out: OutOption = None, page: ReportOption = None, as_json: JsonOption =
         benchmark = datasets.academic(seed=0)
         truth, train, test = benchmark.truth, benchmark.train, benchmark.test
         assert truth is not None
-    require_writable({"run": out, "report": page}, [])
     identifier = Identifier(seed=0).fit(train)
     posterior = identifier.posterior_
     assessment, written = _write(posterior, out, page, test)
@@ -211,6 +217,7 @@ def fit(
     ] = None,
     out: OutOption = None,
     page: ReportOption = None,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Discover the equation behind measured data, and how sure it is.
@@ -219,7 +226,7 @@ def fit(
     """
     from adjoin.report import findings
 
-    require_writable({"run": out, "report": page}, data)
+    require_writable({"run": out, "report": page}, data, force)
     with console(stderr=True).status("reading the data …"):
         from adjoin import Identifier
         from adjoin.inference.objective import SIMULATION, objective_name

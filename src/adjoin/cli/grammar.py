@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adjoin.cli.output import JsonOption, console, print_json, write_text
+from adjoin.cli.output import ForceOption, JsonOption, console, print_json, write_text
+from adjoin.cli.run import require_writable
 from adjoin.errors import AdjoinError
 
 if TYPE_CHECKING:
@@ -100,18 +101,23 @@ def draw(
     equation: Annotated[
         str, typer.Option(help="Draw the derived tree and the derivation of this equation.")
     ] = "",
-    out: Annotated[Path, typer.Option(help="The picture: .svg, .png or .pdf.")] = Path("trees.svg"),
+    out: Annotated[
+        Path | None, typer.Option(help=r"The picture: .svg, .png or .pdf.  \[default: trees.svg]")
+    ] = None,
     inputs: InputsOption = None,
     output: OutputOption = None,
     functions: FunctionsOption = None,
     max_lag: MaxLagOption = None,
     max_degree: MaxDegreeOption = None,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Draw a grammar's elementary trees, or the trees of an equation, as a picture.
 
     [dim]Example:[/dim] adjoin grammar draw --equation "y(k) = u(k-1)^3 + y(k-1)" --out trees.png
     """
+    picture = out or Path("trees.svg")
+    require_writable({"picture": picture}, [], force, () if out else ("picture",))
     found = _grammar(grammar, inputs, output, functions, max_lag, max_degree)
     screen = console(stderr=True)
     with screen.status("drawing …"):
@@ -124,11 +130,11 @@ def draw(
             figure = figure_derived(found.derive(structure), found.tag, title)
         else:
             figure = figure_grammar(found)
-        save_figure(figure, out)
+        save_figure(figure, picture)
     if as_json:
-        print_json({"picture": str(out)})
+        print_json({"picture": str(picture)})
     else:
-        screen.print(f"wrote {out}", markup=False)
+        screen.print(f"wrote {picture}", markup=False)
 
 
 @grammar_app.command()

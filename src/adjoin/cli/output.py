@@ -20,6 +20,7 @@ DecimalOption = Annotated[
     str | None,
     typer.Option(help=r"Decimal mark of a text table, . or ,  \[default: found out]"),
 ]
+ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite files that exist already.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
 
 

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from adjoin.cli.output import DecimalOption, JsonOption, console, print_json, say, write_text
+from adjoin.cli.output import (
+    DecimalOption,
+    ForceOption,
+    JsonOption,
+    console,
+    print_json,
+    say,
+    write_text,
+)
 from adjoin.cli.spelling import spell_for_fit
 from adjoin.errors import AdjoinError
 
 if TYPE_CHECKING:
-    from adjoin.data.dataset import Dataset
+    from adjoin.data.readers import Experiment
     from adjoin.posterior import Posterior
     from adjoin.results.assessment import Assessment
     from adjoin.results.trial import Trial
@@ -41,6 +50,7 @@ def report(
     python: Annotated[Path | None, typer.Option(help="Also write it as a Python function.")] = None,
     latex: Annotated[Path | None, typer.Option(help="Also write a LaTeX table of terms.")] = None,
     decimal: DecimalOption = None,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Make a page of a run: equation, structures, predictions, residuals, diagnostics.
@@ -51,10 +61,11 @@ def report(
     """
     page = out or run.with_suffix(".html")
     written = {"report": page, "model": model, "python": python, "latex": latex}
-    require_writable(written, [run, *(data or [])])
+    require_writable(written, [run, *(data or [])], force, () if out else ("report",))
     screen = console(stderr=True)
     with screen.status("reading the run …"):
         from adjoin.data.dataset import Dataset
+        from adjoin.data.readers import read_measured
         from adjoin.files import write_whole
         from adjoin.posterior import load
         from adjoin.report.findings import describe
@@ -63,7 +74,7 @@ def report(
 
         all_chains = load(run)
         files = data or []
-        tests = [_measured(file, all_chains, decimal) for file in files]
+        tests = [read_measured(file, all_chains.data, decimal) for file in files]
         test = Dataset.join(tests) if tests else None
         test_name = " + ".join(file.name for file in files) or TEST
     with screen.status("simulating …"):
@@ -95,7 +106,12 @@ def report(
         say(f"wrote {path}")
 
 
-def require_writable(outputs: dict[str, Path | None], inputs: Sequence[Path]) -> None:
+def require_writable(
+    outputs: dict[str, Path | None],
+    inputs: Sequence[Path],
+    force: bool = False,
+    by_default: Sequence[str] = (),
+) -> None:
     """Refuse, before anything is computed, what could not be written or would overwrite another.
 
     Parameters
@@ -103,7 +119,12 @@ def require_writable(outputs: dict[str, Path | None], inputs: Sequence[Path]) ->
     outputs : dict
         What is to be written, by what it is called.
     inputs : sequence of Path
-        What is read.
+        What is read; it is never overwritten.
+    force : bool
+        Whether other files may be. Else a person at a terminal is asked, and elsewhere it is an
+        error.
+    by_default : sequence of str
+        The outputs that nobody named: they are made again without a question.
     """
     taken = {file.resolve(): f"'{file}', which is read" for file in inputs}
     for name, path in outputs.items():
@@ -115,6 +136,19 @@ def require_writable(outputs: dict[str, Path | None], inputs: Sequence[Path]) ->
         if path.resolve() in taken:
             raise AdjoinError(f"the {name} would overwrite {taken[path.resolve()]}; name another")
         taken[path.resolve()] = f"the {name} '{path}'"
+    for name, path in outputs.items():
+        if path is not None and path.exists() and name not in by_default:
+            allow_overwriting(path, force)
+
+
+def allow_overwriting(path: Path, force: bool) -> None:
+    """Whether what exists may be overwritten: said by ``--force``, or by a person who is asked."""
+    if force:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise AdjoinError(f"'{path}' exists already; pass --force to overwrite it")
+    if not typer.confirm(f"'{path}' exists already; overwrite it?", err=True):
+        raise AdjoinError(f"'{path}' exists already and stays as it is; name another file")
 
 
 def write_page(assessment: Assessment[Posterior], page: Path, title: str, source: str) -> None:
@@ -124,17 +158,6 @@ def write_page(assessment: Assessment[Posterior], page: Path, title: str, source
         from adjoin.report.page import make_page
 
         write_whole(page, make_page(assessment, title, source))
-
-
-def _measured(file: Path, run: Posterior, decimal: str | None) -> Dataset:
-    """Test data with the columns of the run."""
-    from adjoin.data.dataset import Dataset, Record
-    from adjoin.data.readers import read_experiment
-
-    u, y = read_experiment(file, run.data.names, decimal)
-    if y is None:
-        raise AdjoinError(f"{file}: there is no column '{run.data.names.output}' to score on")
-    return Dataset((Record(u, y),), run.data.names, run.data.sampling_time, file.name)
 
 
 def simulate(
@@ -154,21 +177,23 @@ def simulate(
     draws: Annotated[int, typer.Option(min=1, help="Models drawn from a run.")] = 100,
     seed: Annotated[int, typer.Option(min=0, help="Of the draws and their noise.")] = 0,
     decimal: DecimalOption = None,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a model on new data, freely or some steps ahead.
 
     Where the data have the output too, its first samples seed the run and the rest is scored;
-    otherwise it starts at rest. Of a run with held-out data, the chain they select is taken.
+    otherwise it starts at rest. Of a run with held-out data, the chain they select is taken. The
+    table has the time stamps and signals of DATA under their own headers.
 
     [dim]Example:[/dim] adjoin simulate rig.json new.csv --out simulated.csv
     """
     out = None if out == Path("-") else out
-    require_writable({"table": out}, [model, data])
+    require_writable({"table": out}, [model, data], force)
     with console(stderr=True).status("simulating …"):
         import pandas as pd
 
-        from adjoin.data.readers import read_experiment
+        from adjoin.data.readers import read_labelled
         from adjoin.files import write_whole
         from adjoin.model import Model
         from adjoin.posterior import load
@@ -176,10 +201,10 @@ def simulate(
 
         subject = Model.read(model) if _is_json(model) else load(model).selected
         names = subject.names if isinstance(subject, Model) else subject.data.names
-        u, y = read_experiment(data, names, decimal)
-        trial = Trial(subject, u, y, steps_ahead, draws, seed)
+        measured = read_labelled(data, names, decimal)
+        trial = Trial(subject, measured.inputs, measured.output, steps_ahead, draws, seed)
         table = pd.DataFrame(trial.columns)
-    text = table.to_csv(index=False, lineterminator="\n")
+    text = _as_csv(trial.columns, measured)
     if out is not None:
         write_whole(out, text)
     if as_json:
@@ -195,6 +220,24 @@ def simulate(
         say(f"wrote {out}")
     for line in _say_trial(trial):
         say(line)
+
+
+def _as_csv(series: Mapping[str, Any], measured: Experiment) -> str:
+    """The series as a table, with the file's own time stamps and signals under its own headers.
+
+    Where a header of the file is one of ours, ours is said to be simulated.
+    """
+    import pandas as pd
+
+    signals = [*measured.inputs.T, *([] if measured.output is None else [measured.output])]
+    own = {**measured.times, **dict(zip(measured.headers, signals, strict=True))}
+    found = {name: values for name, values in series.items() if name != "measured"}
+    if "sample" in own:  # the file counts its samples itself
+        del found["sample"]
+    table = {name: found[name] for name in ("sample",) if name in found} | own
+    for name, values in found.items():
+        table[f"{name} (simulated)" if name in own else name] = values
+    return pd.DataFrame(table).to_csv(index=False, lineterminator="\n")
 
 
 def _is_json(file: Path) -> bool:
@@ -218,6 +261,7 @@ def _describe_trial(trial: Trial, file_name: str) -> dict[str, Any]:
         "diverged_draws": None if trial.prediction is None else trial.prediction.diverged,
         "draws": None if trial.prediction is None else trial.prediction.in_words(0),
         "ahead": None,
+        "warnings": list(trial.beyond),
     }
     if trial.errors_ahead is not None:
         errors = trial.errors_ahead._asdict()
@@ -249,7 +293,7 @@ def _say_trial(trial: Trial) -> list[str]:
         lines.append(f"the 95 % band holds {trial.coverage:.1%} of the measured samples")
     if trial.prediction is not None and trial.prediction.diverged:
         lines.append(trial.prediction.in_words(0))
-    return lines
+    return [*lines, *(f"note: {said}" for said in trial.beyond)]
 
 
 def _say_lost(trial: Trial) -> str:

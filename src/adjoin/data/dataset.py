@@ -22,6 +22,7 @@ from adjoin.data.names import SignalNames, legal_name, split_names
 from adjoin.data.preparation import decimated, detrended
 from adjoin.data.timing import Timing, shared_step
 from adjoin.errors import AdjoinError
+from adjoin.markup import html_heading, html_table
 from adjoin.text import counted, ordinal
 
 _MOST_LEVELS = 150  # powers of ten, half of what a double has
@@ -227,6 +228,17 @@ class Dataset:
         parts += [f"sampling time {self.sampling_time:g} s"] if self.sampling_time else []
         parts += [f"prepared: {'; '.join(self.prepared)}"] if self.prepared else []
         return f"Dataset({self.label + ': ' if self.label else ''}{', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        title = f"Dataset{': ' + self.label if self.label else ''}"
+        parts = [counted(self.n_records, "record"), counted(self.n_samples, "sample")]
+        parts += [f"sampling time {self.sampling_time:g} s"] if self.sampling_time else []
+        rows = []
+        for name, row in zip(self.names.ordered, self._values(), strict=False):
+            figures = (f"{x:.4g}" for x in (row.mean(), row.std(), row.min(), row.max()))
+            rows.append((name, "output" if name == self.names.output else "input", *figures))
+        heads = ("signal", "role", "mean", "standard deviation", "smallest", "largest")
+        return html_heading(title, ", ".join(parts)) + html_table(heads, rows)
 
     def __getitem__(self, part: slice) -> Dataset:
         is_run = isinstance(part, slice) and part.step in (None, 1)

@@ -84,6 +84,17 @@ def as_series(
     return outputs, several
 
 
+def as_seeds(u: Any, y_init: Any, name: str, n_seed: int) -> list[Float1D] | None:
+    """The output samples that a free run on `u` starts from, one series per record.
+
+    They are `y_init` where it is given. Else a data set brings its own first `n_seed` measured
+    outputs; None of bare inputs, whose run starts at rest.
+    """
+    if y_init is not None:
+        return as_series(y_init, name, "initial output y_init", may_be_empty=True)[0]
+    return [output[:n_seed] for output in u.outputs] if isinstance(u, Dataset) else None
+
+
 def require_same_lengths(inputs: Sequence[Float2D], outputs: Sequence[Float1D]) -> None:
     """Refuse records whose inputs and output are not equally long."""
     lengths = [len(record) for record in inputs], [len(record) for record in outputs]

@@ -15,14 +15,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from adjoin.arrays import Float1D, Float2D
 from adjoin.checks import is_count
 from adjoin.data.columns import require_range, tabulate
-from adjoin.data.dataset import Dataset
+from adjoin.data.dataset import Dataset, Record
 from adjoin.data.names import SignalNames, legal_name, split_names
 from adjoin.data.records import Axes, Layout, Missing, is_counter, is_record, is_time, lay_out
 from adjoin.data.tables import Column, Table, read_matlab, read_text
@@ -184,6 +184,21 @@ def _open(file: Path, reader: Callable[[Path], Table]) -> Table:
     return reader(file)
 
 
+class Experiment(NamedTuple):
+    """What a file has for a known model.
+
+    ``inputs`` : (n, n_inputs).
+    ``output`` : (n,), or None if it is not there.
+    ``headers`` : what the file calls the inputs, and then the output if it is there.
+    ``times`` : the columns that only tell the time, by header, as they are written.
+    """
+
+    inputs: Float2D
+    output: Float1D | None
+    headers: tuple[str, ...]
+    times: dict[str, list[Any]]
+
+
 def read_experiment(
     path: str | os.PathLike[str], names: SignalNames, decimal: str | None = None
 ) -> tuple[Float2D, Float1D | None]:
@@ -192,6 +207,23 @@ def read_experiment(
     A column is found by its text, or by the signal name that the text is respelled to. `decimal` is
     as for `read_data`.
     """
+    return read_labelled(path, names, decimal)[:2]
+
+
+def read_measured(
+    path: str | os.PathLike[str], like: Dataset, decimal: str | None = None
+) -> Dataset:
+    """The signals of a data set from a file of another experiment, which must have the output."""
+    u, y = read_experiment(path, like.names, decimal)
+    if y is None:
+        raise AdjoinError(f"{path}: there is no column '{like.names.output}' to score on")
+    return Dataset((Record(u, y),), like.names, like.sampling_time, Path(path).name)
+
+
+def read_labelled(
+    path: str | os.PathLike[str], names: SignalNames, decimal: str | None = None
+) -> Experiment:
+    """As `read_experiment`, with what the file calls its columns, and its time stamps."""
     file = Path(path).expanduser()
     with _naming(file):
         table = _open(file, partial(_by_suffix, decimal=decimal))
@@ -214,7 +246,19 @@ def read_experiment(
         for title, series in zip(titles, matrix.T, strict=True):
             require_range(title, [series])
         n_inputs = len(names.inputs)
-        return matrix[:, :n_inputs], matrix[:, n_inputs] if is_measured else None
+        return Experiment(
+            matrix[:, :n_inputs],
+            matrix[:, n_inputs] if is_measured else None,
+            tuple(column.name for column in columns),
+            _times(table, columns, len(matrix)),
+        )
+
+
+def _times(table: Table, chosen: Sequence[Column], n_samples: int) -> dict[str, list[Any]]:
+    """The columns that tell the time of every sample, and are no signal, by header."""
+    others = [column for column in table.columns if column not in chosen and _is_time(column.name)]
+    written = {column.name: table.written(column) for column in others}
+    return {name: values for name, values in written.items() if len(values) == n_samples}
 
 
 @contextmanager

@@ -97,6 +97,11 @@ class Table:
         """Return the values of columns, every one a number, or missing where that may be."""
         return [column.values for column in chosen]
 
+    def written(self, column: Column) -> list[Any]:
+        """Return the values of a column as the file has them: numbers, or texts of any kind."""
+        values: list[Any] = column.values.tolist()
+        return values
+
 
 @dataclass(frozen=True, eq=False)
 class _Text:
@@ -171,6 +176,15 @@ class _TextTable(Table):
         if is_bad.any():
             raise AdjoinError(self._describe(chosen, is_bad))
         return series
+
+    def written(self, column: Column) -> list[Any]:
+        """Return the very texts, so that no digit of a time stamp changes; "." marks decimals."""
+        position, found = int(column.values.name), []
+        for _, fields in self.text.rows():
+            cell = fields[position].strip() if position < len(fields) else ""
+            is_comma = self.text.decimal == "," and re.fullmatch(_NUMBER, cell)
+            found.append(cell.replace(",", ".") if is_comma else cell)
+        return found
 
     def _describe(self, chosen: Sequence[Column], is_bad: Any) -> str:
         """Say where the first bad cells are, what is in them, and what to do."""

@@ -22,6 +22,7 @@ from adjoin.errors import AdjoinError
 from adjoin.files import write_whole
 from adjoin.grammar.equation import term_text
 from adjoin.inference.objective import Tempered
+from adjoin.modelling.mathml import equation_mathml, offsets_mathml, term_mathml
 from adjoin.posterior import Posterior
 from adjoin.report.colours import THEMES
 from adjoin.report.findings import centring_in_words, noise_in_words, structure_difference
@@ -30,7 +31,6 @@ from adjoin.report.ladder_words import (
     ladder_reasons,
     ladder_rows,
 )
-from adjoin.report.mathml import equation_mathml, offsets_mathml, term_mathml
 from adjoin.report.pictures import Picture, draw_both, without_collecting
 from adjoin.report.plots import (
     plot_correlation,

@@ -199,7 +199,7 @@ def _draw(
 ) -> None:
     """Bands, and lines above them, thinned to what can be seen."""
     ax = view.ax
-    low, high = _limits([line[0] for line in lines], [band[1:] for band in bands], anchor)
+    low, high = shown_limits([line[0] for line in lines], [band[1:] for band in bands], anchor)
     columns = columns_of(ax)
     for i, (name, *edges) in enumerate(bands):
         below, above = (np.clip(edge, low, high) for edge in edges)
@@ -229,7 +229,7 @@ def _draw(
     add_legend(ax, [*sorted(named, key=named.__getitem__), *(name for name, *_ in bands[::-1])])
 
 
-def _limits(
+def shown_limits(
     lines: Sequence[Float1D], bands: Sequence[Sequence[Float1D]], anchor: Float1D
 ) -> tuple[float, float]:
     """Where to cut off: nowhere, unless something runs far away from what was measured."""

@@ -5,6 +5,8 @@ Receives Axes from the plots and dresses them.
 
 from __future__ import annotations
 
+from io import BytesIO
+
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
@@ -23,6 +25,19 @@ from adjoin.report.layout import GridLayout
 WIDE, NARROW = 7.5, 3.6  # inches: a page, a phone
 FONT, SMALL = 9.0, 8.0  # points
 _COLUMNS_PER_INCH = 100
+_DPI = 96  # of a notebook
+
+
+class NotebookFigure(Figure):
+    """A figure that a notebook shows by itself, with or without pyplot."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        drawn = BytesIO()
+        self.savefig(
+            drawn, format="png", dpi=2 * _DPI
+        )  # sharp on fine screens, shown half as large
+        width, height = (round(_DPI * inches) for inches in self.get_size_inches())
+        return drawn.getvalue(), {"width": width, "height": height}
 
 
 def new_axes(width: float, height: float) -> Axes:
@@ -32,7 +47,7 @@ def new_axes(width: float, height: float) -> Axes:
 
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure, laid out so that nothing is cut off."""
-    return Figure(figsize=(width, height), facecolor=PAPER, layout=GridLayout())
+    return NotebookFigure(figsize=(width, height), facecolor=PAPER, layout=GridLayout())
 
 
 def dress(ax: Axes, grid: str = "y") -> Axes:

@@ -155,11 +155,17 @@ def figure_derived(derived: DerivedTree, tag: TAG, title: str = "") -> Figure:
     return figure
 
 
-def save_figure(figure: Figure, path: str | Path) -> None:
-    """Write a figure as SVG, PNG or PDF, by the ending of the path."""
+def picture_format(path: str | Path) -> str:
+    """The ending by which a picture is written; one that means nothing is refused."""
     kind = Path(path).suffix.lower()
     if kind not in _FORMATS:
         raise AdjoinError(f"'{Path(path).name}' must end in one of {', '.join(_FORMATS)}")
+    return kind
+
+
+def save_figure(figure: Figure, path: str | Path) -> None:
+    """Write a figure as SVG, PNG or PDF, by the ending of the path."""
+    kind = picture_format(path)
     # No date and no random names inside, so that the same trees give the same file.
     dated = {".svg": "Date", ".pdf": "CreationDate"}.get(kind)
     metadata = {dated: None} if dated else None

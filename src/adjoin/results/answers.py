@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from adjoin.arrays import Float2D
 from adjoin.data.dataset import Dataset
 from adjoin.inference.objective import Noise, Objective, Residual
 from adjoin.levels import CAUTION, GOOD, POOR, worst
@@ -155,7 +156,9 @@ def answer_trusted(
     `is_estimated` is whether the power of the likelihood was: then nobody is told to do so.
     """
     part = parts[-1]
-    beyond = list(_on_range(part, fitted))
+    beyond = [
+        Observation(YES, reason=f"there {said}") for said in beyond_range(part.data.inputs, fitted)
+    ]
     on_runaways = (*((_COVER_RANGE,) if beyond else ()), *_on_runaways(objective))
     if part.scores.free_run.rmse is None:
         reason = f"the free run on {part.words} runs away: it leaves the range that was fitted"
@@ -258,16 +261,15 @@ def _on_other_parts(parts: Sequence[Part], objective: Objective) -> Iterator[Obs
         yield Observation(WITH_CARE, f"it fails on {part.words}", reason, advice)
 
 
-def _on_range(part: Part, fitted: Dataset) -> Iterator[Observation]:
-    """Which inputs leave the range that was fitted."""
+def beyond_range(inputs: Sequence[Float2D], fitted: Dataset) -> Iterator[str]:
+    """Which inputs leave the range that was fitted, and by how much."""
     for i, name in enumerate(fitted.names.inputs):
-        known = np.concatenate([inputs[:, i] for inputs in fitted.inputs])
-        given = np.concatenate([inputs[:, i] for inputs in part.data.inputs])
+        known = np.concatenate([record[:, i] for record in fitted.inputs])
+        given = np.concatenate([record[:, i] for record in inputs])
         reach = np.abs(known - known.mean()).max()
         times = float(np.abs(given - known.mean()).max() / reach) if reach > 0.0 else 1.0
         if times > _EXTRAPOLATION:
-            reason = f"there {name} goes {times:.1f} times as far as in what was fitted"
-            yield Observation(YES, reason=reason)
+            yield f"{name} goes {times:.1f} times as far as in what was fitted"
 
 
 def _on_trial(part: Part) -> Iterator[Observation]:

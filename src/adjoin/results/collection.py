@@ -16,7 +16,7 @@ import numpy as np
 from adjoin.arrays import Float1D, Float2D, Int1D
 from adjoin.checks import make_generator, require_count
 from adjoin.data.dataset import Dataset
-from adjoin.data.gate import as_inputs, as_series
+from adjoin.data.gate import as_inputs, as_seeds
 from adjoin.errors import AdjoinError
 from adjoin.grammar import Structure
 from adjoin.grammar.equation import term_text
@@ -186,15 +186,13 @@ class Collection(Sample):
 
         The noise is fed back at every step, or lies on top of the run, as the objective has it.
 
-        `y_init` needs `max_lag` samples; without it, every draw starts from so many at rest. The
-        mean, the bands and the share of diverged draws come back in a `Prediction`. It does not
-        depend on `n_jobs`, the number of threads.
+        A `Dataset` seeds every draw with the first `max_lag` samples of its own output:
+        ``posterior.simulate(test)``. Of bare inputs, `y_init` has so many samples to start from;
+        without it, every draw starts at rest. The mean, the bands and the share of diverged draws
+        come back in a `Prediction`. It does not depend on `n_jobs`, the number of threads.
         """
         inputs, several = as_inputs(u, self.data.names)
-        seeds = None
-        if y_init is not None:
-            name = self.data.names.output
-            seeds, _ = as_series(y_init, name, "initial output y_init", may_be_empty=True)
+        seeds = as_seeds(u, y_init, self.data.names.output, self.max_lag)
         prediction = self.simulate_records(inputs, seeds, draws, seed, quantiles, n_jobs)
         return prediction if several else prediction.lone
 

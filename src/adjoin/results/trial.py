@@ -17,6 +17,7 @@ from adjoin.arrays import Float1D, Float2D
 from adjoin.data.dataset import Dataset, Record
 from adjoin.errors import AdjoinError
 from adjoin.model import Model
+from adjoin.results.answers import beyond_range
 from adjoin.results.collection import Collection
 from adjoin.results.prediction import Prediction
 from adjoin.results.scoring import Errors, ModelRun, Part, Scores, errors_of
@@ -105,6 +106,13 @@ class Trial:
             return self.model.predicted_response(data.inputs, data.outputs, self.steps_ahead).series
         assert self._scored is not None
         return self._scored.model_run
+
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """Which inputs leave the range that was fitted; a lone model does not know that range."""
+        if isinstance(self.subject, Model):
+            return ()
+        return tuple(beyond_range([self.inputs], self.subject.data))
 
     @property
     def is_diverged(self) -> bool:

@@ -1,7 +1,7 @@
 """Equations typeset as MathML, which browsers draw without any script or font of ours.
 
-Receives a `Model`; gives markup in which every name is escaped. The equation comes in pieces, one
-``<math>`` per term, so that a line can break between terms on a narrow screen.
+Receives a `Model`; gives pages and notebooks markup in which every name is escaped. The equation
+comes in pieces, one ``<math>`` per term, so that a line can break between terms on a narrow screen.
 """
 
 from __future__ import annotations
@@ -18,6 +18,19 @@ from adjoin.modelling.digits import rounded_text
 # Alone at the head of its own <math>, a sign would be set as a prefix, without room around it.
 _OPERATOR = Markup('<mo form="infix" lspace="0.2em" rspace="0.3em">{}</mo>')
 _MINUS, _TIMES, _APPLY, _THIN = "−", "×", "\u2061", Markup('<mspace width="0.17em"/>')
+
+
+def model_html(model: Model) -> str:
+    """The equation, what its Δ stand for and how large its noise is, as a notebook shows them."""
+    line = Markup('<p style="margin: 0.2em 0">{}</p>')
+    lines = [line.format(Markup(" ").join(equation_mathml(model)))]
+    if model.offsets:
+        lines.append(line.format(Markup(", ").join(offsets_mathml(model))))
+    if model.noise_sd is not None:
+        lines.append(line.format(f"standard deviation of the noise {model.noise_sd:.4g}"))
+    if model.digits.remark:
+        lines.append(line.format(model.digits.remark))
+    return str(Markup("").join(lines))
 
 
 def equation_mathml(model: Model) -> list[Markup]:
