@@ -63,6 +63,7 @@ bench-cases: install
 bench-rigs: install
 	$(BIN)/python benchmarks/drive.py
 	$(BIN)/python benchmarks/offset.py
+	$(BIN)/python benchmarks/rigs.py
 
 # Measured records, from ADJOIN_DATA or ../shared/data; REAL="--only building --no-test" for a part.
 bench-real: install

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from adjoin.data.readers import from_object as from_object
     from adjoin.data.readers import read_data as read_data
     from adjoin.data.scaling import Scaling as Scaling
+    from adjoin.discovery.discovery import Discovery as Discovery
+    from adjoin.discovery.discovery import discover as discover
     from adjoin.errors import AdjoinError as AdjoinError
     from adjoin.errors import DivergenceWarning as DivergenceWarning
     from adjoin.forward import ForwardPath as ForwardPath
@@ -42,6 +44,7 @@ _HOME = {
     "AdjoinError": "adjoin.errors",
     "DataCheck": "adjoin.data.check",
     "Dataset": "adjoin.data.dataset",
+    "Discovery": "adjoin.discovery.discovery",
     "DivergenceWarning": "adjoin.errors",
     "ForwardPath": "adjoin.forward",
     "Grammar": "adjoin.grammar",
@@ -55,7 +58,7 @@ _HOME = {
     "Structure": "adjoin.grammar",
     "check_data": "adjoin.data.check",
     "compare": "adjoin.report.compare",
-    "discover": "adjoin.discovery.entry",
+    "discover": "adjoin.discovery.discovery",
     "forward_selection": "adjoin.forward",
     "from_object": "adjoin.data.readers",
     "load": "adjoin.posterior",
@@ -69,6 +72,7 @@ __all__ = [
     "AdjoinError",
     "DataCheck",
     "Dataset",
+    "Discovery",
     "DivergenceWarning",
     "ForwardPath",
     "Grammar",

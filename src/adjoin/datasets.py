@@ -1,4 +1,4 @@
-"""Benchmark data: the academic system of the paper, the Silverbox, and wave forces.
+"""Benchmark data: the academic system of the paper, the Silverbox, wave forces, and rigs.
 
 Gives a `Benchmark`: training, validation and test sets with the protocol they belong to. Simulated
 data come from a seed alone; measured data are read from a file the user names.
@@ -11,16 +11,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adjoin.checks import is_count
 from adjoin.data import waves as physics
 from adjoin.data.dataset import Dataset, Record
+from adjoin.data.defects import gap
 from adjoin.data.names import SignalNames
 from adjoin.data.readers import from_object, read_data
+from adjoin.data.rigs.catalogue import CATALOGUE
+from adjoin.data.rigs.rig import Sensor
 from adjoin.errors import AdjoinError
 from adjoin.model import Model
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ACADEMIC_EQUATION = "y(k) = 0.5*u(k-1) - 0.3*u(k-5)^3 + 0.3*y(k-1)"
 
@@ -36,6 +43,12 @@ SILVERBOX_EQUATION = (
 MORISON = "u(k)*abs(u(k)) + udot(k)"
 """Drag and inertia of a slender cylinder in waves, as ``Identifier(initial=...)`` takes them."""
 
+RIGS = tuple(CATALOGUE)
+"""Names of the simulated rigs, as `rig` takes them."""
+
+_RIG_SEED = 50  # samples, more than any lag that a rig needs
+_RIG_PARTS = (1400, 600, 1000)
+_DEMO_ROWS, _DEMO_GAP, _DEMO_GAP_BEGIN = 2500, 60, 1640
 _WAVE_SEED = 10  # samples, as many as the default largest lag
 _SHORTEST_WAVE_RECORD = 6 * _WAVE_SEED  # thirds of which as much is scored as seeds
 _SILVERBOX_LENGTH = 131_072
@@ -173,6 +186,89 @@ def waves(seed: int = 0) -> Benchmark:
         noise_sd=rig.force_noise,
         constants={"u(k)*abs(u(k))": rig.drag_constant, "udot(k)": rig.inertia_constant},
     )
+
+
+def rig(name: str, seed: int = 0, oversampling: int | None = None) -> Benchmark:
+    """A simulated rig with the signals, units and sensors that an engineer would meet.
+
+    One record of 2,000 samples, of which the first 70 % train and the rest validates, and a second
+    experiment of 1,000 samples, of the same kind with another input, which tests. Every constant
+    stands in `adjoin.data.rigs`.
+
+    Parameters
+    ----------
+    name : str
+        One of `RIGS`.
+    seed : int
+        The data are a function of it, the name and `oversampling` alone.
+    oversampling : int, optional
+        How many times faster than an engineer would it is sampled. Default: 5 of ``"duffing"``, 1
+        of all others; rigs that are difference equations take no other.
+    """
+    if name not in RIGS:
+        raise AdjoinError(f"no rig is called {name!r}; known are {', '.join(RIGS)}")
+    if oversampling is not None and not is_count(oversampling):
+        raise AdjoinError(f"oversampling must be a whole number from 1 on, not {oversampling!r}")
+    chosen = CATALOGUE[name]
+    if oversampling is not None:
+        chosen = chosen.oversampled(int(oversampling))
+    n_train, n_validation, n_test = _RIG_PARTS
+    names = SignalNames.declare(chosen.inputs, chosen.output)
+    learned, tested = (
+        Dataset((Record(found.inputs, found.output),), names, chosen.step, f"{name}, seed {seed}")
+        for found in (
+            chosen.record(rng, n)
+            for rng, n in zip(
+                _generator(seed).spawn(2), (n_train + n_validation, n_test), strict=True
+            )
+        )
+    )
+    train, validation = learned.split(n_train, n_validation)
+    units = ", ".join(f"{signal} in {unit}" for signal, unit in chosen.units.items())
+    return Benchmark(
+        name=name,
+        protocol=f"simulated {chosen.title}; {units}; {n_train}/{n_validation} samples of one"
+        f" experiment and {n_test} of another",
+        train=train,
+        validation=validation,
+        tests={"test": tested},
+        n_seed=_RIG_SEED,
+        offsets={},
+        truth=Model.parse(chosen.equation) if chosen.equation else None,
+        noise_sd=chosen.noise_sd,
+    )
+
+
+def demo_rig(seed: int = 0) -> pd.DataFrame:
+    """A record as a logger would leave it: a shaken mass on a hardening spring, with faults.
+
+    The Duffing oscillator of `rig`, 2,500 rows at 100 Hz. The displacement sensor has an offset of
+    2.5 mm and white noise of 0.1 mm, and 60 rows are missing after row 1,640.
+
+    Parameters
+    ----------
+    seed : int
+        The data are a function of it alone.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``time [s]``, ``force [N]`` and ``displacement [mm]``.
+    """
+    import pandas as pd
+
+    duffing = CATALOGUE["duffing"].oversampled(1)
+    still = replace(duffing, sensor=Sensor(noise=duffing.noise_sd, offset=2.5))
+    n_all = _DEMO_ROWS + _DEMO_GAP
+    inputs, output, _ = still.record(_generator(seed), n_all)
+    frame = pd.DataFrame(
+        {
+            "time [s]": np.round(still.step * np.arange(n_all), 6),
+            "force [N]": np.round(inputs[:, 0], 3),
+            "displacement [mm]": np.round(output, 3),
+        }
+    )
+    return gap(frame, _DEMO_GAP_BEGIN, _DEMO_GAP)
 
 
 def wave_record(

@@ -3,5 +3,5 @@
 What a user passes is taken apart (``columns``), what a file holds (``tables``) is told which of it
 are signals (``readers``), and a ``dataset`` is checked once and read-only ever after. ``scaling``
 leads to the units in which models are fitted and back; ``gate`` checks what is given to a fitted
-model. ``waves`` makes a synthetic sea.
+model. ``waves`` makes a synthetic sea, ``rigs`` simulated rigs, and ``defects`` spoils clean data.
 """

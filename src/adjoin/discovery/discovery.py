@@ -8,9 +8,10 @@ fits the winner to all data.
 from __future__ import annotations
 
 import math
+import os
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ import numpy as np
 
 from adjoin.checks import require_count, require_seed
 from adjoin.data.dataset import Dataset
+from adjoin.data.readers import read_data
 from adjoin.discovery.average import N_BEST, Average, distance
 from adjoin.discovery.folds import Fold, make_folds
 from adjoin.discovery.lags import ORDERS, far_lags
@@ -42,7 +44,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LONG = 5_000  # samples, beyond which a fold less tells as much
-_SHOWN = 12  # settings in tables
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,7 +137,9 @@ def best_by_setting(candidates: Sequence[Candidate], chosen: Candidate | None) -
 
 
 def discover(
-    data: Dataset,
+    data: Dataset | str | os.PathLike[str],
+    inputs: str | Iterable[str] | None = None,
+    output: str | None = None,
     *,
     validation: float | None = None,
     max_lag: int | None = None,
@@ -157,8 +160,10 @@ def discover(
 
     Parameters
     ----------
-    data : Dataset
-        As `adjoin.read_data` and `Dataset.from_arrays` give it.
+    data : Dataset, or path
+        As `adjoin.read_data` and `Dataset.from_arrays` give it, or a file to read.
+    inputs, output : str
+        Columns of a file, as for `adjoin.read_data`.
     validation : float, optional
         Hold out this last share of every record. Default: whole records in turn where there are at
         least three, else stretches of time in turn.
@@ -179,6 +184,10 @@ def discover(
         Told, in words, what is being done.
     """
     begin = time.perf_counter()
+    if isinstance(data, str | os.PathLike):
+        data = read_data(data, inputs, output)
+    elif inputs is not None or output is not None:
+        raise AdjoinError("inputs and output are columns of a file; a Dataset has its signals")
     work = _Work(data, read_effort(effort), functions, initial, seed, n_jobs, observe)
     for name, bound in (("max_lag", max_lag), ("max_degree", max_degree)):
         if bound is not None:

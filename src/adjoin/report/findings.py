@@ -125,7 +125,7 @@ def print_findings(
         console.print(f"  [dim]{escape(model.digits.remark)}[/dim]")
     console.print()
     _print_structures(console, assessment)
-    _print_terms(console, posterior)
+    print_terms(console, posterior)
     console.print(f"[bold]noise[/bold]      {_say_noise(posterior)}")
     for part in assessment.parts:
         said = _say_scores(part.scores, part.prediction.in_words())
@@ -184,7 +184,8 @@ def structure_difference(structure: list[str], best: list[str]) -> str:
     return "the first " + " and ".join(with_these + without)
 
 
-def _print_terms(console: Console, posterior: Collection) -> None:
+def print_terms(console: Console, posterior: Collection) -> None:
+    """Show the terms with their inclusion and coefficients."""
     terms = posterior.terms.to_dict("records")
     shown = [term for term in terms if term["inclusion"] >= _SMALLEST_INCLUSION][:_MOST_TERMS]
     rows = []

@@ -1,0 +1,126 @@
+"""``adjoin discover``: from data to an answer in one command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adjoin.cli.data import (
+    DataArgument,
+    DecimateOption,
+    DetrendOption,
+    FillOption,
+    InputsOption,
+    OutputOption,
+    SamplingTimeOption,
+    read_tables,
+)
+from adjoin.cli.output import (
+    DecimalOption,
+    ForceOption,
+    JsonOption,
+    console,
+    print_json,
+    say,
+)
+from adjoin.cli.run import require_writable, write_page
+from adjoin.cli.spelling import spell_for
+
+
+def discover(
+    data: DataArgument,
+    inputs: InputsOption = None,
+    output: OutputOption = None,
+    validation: Annotated[
+        float | None,
+        typer.Option(
+            help="Hold out this last share of every record."
+            r"  \[default: records, or stretches of time, in turn]"
+        ),
+    ] = None,
+    max_lag: Annotated[
+        int | None,
+        typer.Option(min=1, help=r"Largest lag.  \[default: 10, more where it pays]"),
+    ] = None,
+    max_degree: Annotated[
+        int | None, typer.Option(min=1, help=r"Most factors in a term.  \[default: 3]")
+    ] = None,
+    functions: Annotated[
+        str, typer.Option(help="Functions that may be in the equation, e.g. abs,hinge.")
+    ] = "",
+    initial: Annotated[
+        str | None, typer.Option(help='Known terms, e.g. "1 + u(k)*abs(u(k)) + udot(k)".')
+    ] = None,
+    effort: Annotated[
+        str, typer.Option(help="How much is tried: quick, normal or thorough.")
+    ] = "normal",
+    seed: Annotated[int, typer.Option(min=0, help="Makes the run reproducible.")] = 0,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help=r"Candidates at a time.  \[default: one per core]")
+    ] = None,
+    sampling_time: SamplingTimeOption = None,
+    decimal: DecimalOption = None,
+    decimate: DecimateOption = 1,
+    detrend: DetrendOption = False,
+    fill: FillOption = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="RUN", help="Save the run, e.g. rig.nc, for adjoin report."),
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option("--report", help="Also write a page about it, such as rig.html.")
+    ] = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Discover the equation behind measured data: compare many models on held-out data.
+
+    Looks at the data, compares model classes by free runs on what was held out, and fits the best
+    to all data. The page shows the chosen equation on what one fold held out.
+
+    [dim]Example:[/dim] adjoin discover rig.csv --inputs force --output velocity --out rig.nc
+    """
+    require_writable({"run": out, "report": page}, data, force)
+    with console(stderr=True).status("reading the data …") as status:
+        from adjoin.data.check import check_data
+        from adjoin.discovery.discovery import discover as find
+        from adjoin.discovery.words import describe_discovery, print_discovery
+        from adjoin.levels import GOOD
+
+        everything = read_tables(
+            data, inputs, output, sampling_time, decimal, decimate, detrend, fill
+        )
+        status.update("looking at the data …")
+        checked = check_data(everything)
+        found = find(
+            everything,
+            validation=validation,
+            max_lag=max_lag,
+            max_degree=max_degree,
+            functions=functions,
+            initial=initial,
+            effort=effort,
+            seed=seed,
+            n_jobs=jobs,
+            observe=lambda words: status.update(f"{words} …"),
+        )
+    posterior = found.posterior.with_source([str(file) for file in data])
+    if out is not None:
+        posterior.save(out)
+    if page is not None:
+        write_page(found.trial, page, "", out.name if out else "")
+    written = {"run": out, "report": page}
+    for path in filter(None, written.values()):
+        say(f"wrote {path}")
+    if as_json:
+        names = {name: str(path) for name, path in written.items() if path is not None}
+        told = {"data_check": checked.plain, "written": names}
+        print_json(describe_discovery(found) | told)
+        return
+    screen = console()
+    for finding in checked.findings:
+        if finding.level != GOOD:
+            say(f"data: {finding.words}")
+    print_discovery(screen, found, lambda line: spell_for(["discover"], line))

@@ -1,0 +1,93 @@
+"""A discovery as tables for the terminal, and as the JSON object of the command line.
+
+Receives a `Discovery`; computes nothing but what the equation itself is worth on the data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from adjoin.discovery.discovery import Discovery, best_by_setting
+from adjoin.levels import CAUTION, GOOD, POOR
+from adjoin.report.findings import describe, print_terms
+from adjoin.results.assessment import assess
+from adjoin.results.scoring import VALIDATION
+
+_SHADE = {GOOD: "green", CAUTION: "yellow", POOR: "red"}
+_SHOWN = 8  # settings in the table
+
+
+def describe_discovery(found: Discovery) -> dict[str, Any]:
+    """The JSON object of ``adjoin discover``: that of ``adjoin fit``, and the candidates.
+
+    Equation, terms and noise are of all data; the scores of ``validation`` are those of the same
+    equation fitted without one fold, on that fold. ``held_out`` is what was compared: the error of
+    all folds together.
+    """
+    facts = describe(assess(found.posterior))
+    held = {part.name: part.scores.plain for part in found.trial.parts}[VALIDATION]
+    facts["scores"][VALIDATION] = held
+    facts["verdict"] = found.verdict.plain
+    chosen = found.chosen
+    facts["held_out"] = None if chosen is None else chosen.plain["validation"]
+    facts["apart_from_average"] = found.findings.apart
+    facts["candidates"] = [_finite(one) for one in found.plain_candidates]
+    facts["timing"] = facts["timing"] | found.timing
+    facts["settings"] = facts["settings"] | {"discover": found.settings}
+    return facts
+
+
+def _finite(value: Any) -> Any:
+    """Plain values without the numbers that JSON does not know."""
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def print_discovery(console: Console, found: Discovery, spell: Callable[[str], str] = str) -> None:
+    """Whether it simulates, the equation, what to do next, what was tried, and the coefficients."""
+    verdict, model = found.verdict, found.model
+    shade = _SHADE[verdict.level]
+    console.print(f"[bold]verdict[/bold]    [{shade}]{escape(verdict.summary)}[/{shade}]")
+    for reason in verdict.on_model:
+        console.print(spell(f"           · {escape(reason)}"))
+    console.print("[bold]equation[/bold]   (fitted to all data)")
+    console.print(f"  {escape(model.equation)}", soft_wrap=False)
+    if model.offsets:
+        stated = ", ".join(f"{name} from {text}" for name, text in model.printed_offsets.items())
+        console.print(f"  [dim]in deviations: {escape(stated)}[/dim]")
+    for i, step in enumerate(verdict.next):
+        head = "[bold]next[/bold]       " if i == 0 else "           "
+        console.print(spell(f"{head}→ {escape(step)}"))
+    _print_candidates(console, found)
+    if found.chosen is not None:
+        print_terms(console, found.posterior)
+    seconds = found.timing["total_s"]
+    console.print(
+        f"[bold]time[/bold]       {seconds:.0f} s, of which the comparison"
+        f" {found.timing['scan_s']:.0f} s"
+    )
+
+
+def _print_candidates(console: Console, found: Discovery) -> None:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("held-out free run", justify="right", no_wrap=True)
+    table.add_column("terms", justify="right", no_wrap=True)
+    table.add_column("what was tried", overflow="fold")
+    rows = best_by_setting(found.candidates, found.chosen)
+    for one in rows[:_SHOWN]:
+        lost = one.n_lost or not math.isfinite(one.nmse)
+        error = "runs away" if lost else f"{one.nmse:.3g} ± {one.sd:.2g} %"
+        mark = ("[bold]", "[/bold]") if one is found.chosen else ("", "")
+        words = one.setting.words + (" (chosen)" if one is found.chosen else "")
+        table.add_row(*(f"{mark[0]}{text}{mark[1]}" for text in (error, str(one.n_terms), words)))
+    if len(rows) > _SHOWN:
+        table.add_row("", "", f"[dim]{len(rows) - _SHOWN} more model classes[/dim]")
+    console.print(table, soft_wrap=False)
