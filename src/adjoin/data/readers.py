@@ -256,7 +256,7 @@ def read_labelled(
 
 def _times(table: Table, chosen: Sequence[Column], n_samples: int) -> dict[str, list[Any]]:
     """The columns that tell the time of every sample, and are no signal, by header."""
-    others = [column for column in table.columns if column not in chosen and _is_time(column.name)]
+    others = [column for column in table.columns if column not in chosen and is_time(column.name)]
     written = {column.name: table.written(column) for column in others}
     return {name: values for name, values in written.items() if len(values) == n_samples}
 
