@@ -154,8 +154,7 @@ def _check(data: Dataset, missing: Missing) -> DataCheck:
         *find_timing(data),
         *find_size(data),
         *find_in_signals(data),
-        *find_excitation(data),
-        *find_relations(data),
-        *find_sampling(data),
     ]
+    if data.timing is None or not data.timing.is_irregular:  # else a lag is no time
+        findings += [*find_excitation(data), *find_relations(data), *find_sampling(data)]
     return DataCheck(data, tuple(sorted(findings, key=lambda finding: _RANK[finding.level])))

@@ -81,7 +81,7 @@ def _find_rate(data: Dataset) -> Iterator[Finding]:
             "oversampling",
             POOR if per_period > _VERY_MANY else CAUTION,
             f"{told}, where 10 to 20 are enough: neighbouring samples hardly differ.",
-            f"Dataset.decimate({factor}), or --decimate {factor}",
+            f"Dataset.decimate({factor}), or --decimate {factor}, if nothing faster matters",
         )
     elif middle > _FASTEST:
         yield Finding(
