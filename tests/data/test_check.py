@@ -160,6 +160,17 @@ def test_unrelated_signals_and_outputs_without_inputs() -> None:
     assert alarms(Dataset.from_arrays(None, clean("arx", 0)[1])) == {}
 
 
+def test_sampling_that_is_too_slow() -> None:
+    rng = np.random.default_rng(0)
+    u, noise = rng.normal(size=(2, 1500))
+    fast = np.cos(0.96 * np.pi * np.arange(1500)) + 0.1 * noise
+    assert "undersampling" in alarms(Dataset.from_arrays(u, fast))
+    alternating = [0.0]
+    for value in u[:-1]:
+        alternating.append(-0.5 * alternating[-1] + value)
+    assert alarms(Dataset.from_arrays(u, np.array(alternating) + 0.1 * noise)) == {}
+
+
 def test_a_check_for_people_tables_and_programs() -> None:
     u, y, _ = clean("arx", 0)
     found = check_data(Dataset.from_arrays(u, y + 100.0, label="rig"))
