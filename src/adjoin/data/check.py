@@ -27,7 +27,6 @@ from adjoin.levels import CAUTION, GOOD, POOR, worst
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_FILLED = 5  # missing values in a row that are filled in for the other checks to go on
 _RANK = {POOR: 0, CAUTION: 1, GOOD: 2}
 
 
@@ -142,8 +141,7 @@ def check_files(
     prepare: Callable[[Dataset], Dataset] = lambda data: data,
 ) -> DataCheck:
     """Check the records of several files together, after `prepare`; else as `check_data`."""
-    limit = _FILLED if fill is None else fill
-    read = [read_damaged(file, inputs, output, sampling_time, decimal, limit) for file in files]
+    read = [read_damaged(file, inputs, output, sampling_time, decimal, fill) for file in files]
     data = prepare(Dataset.join([part for part, _ in read]))
     return _check(data, reduce(Missing.joined, [missing for _, missing in read]))
 
@@ -154,8 +152,7 @@ def _check(data: Dataset, missing: Missing) -> DataCheck:
         *find_timing(data),
         *find_size(data),
         *find_in_signals(data),
-        *find_excitation(data),
-        *find_relations(data),
-        *find_sampling(data),
     ]
+    if data.timing is None or not data.timing.is_irregular:  # else a lag is no time
+        findings += [*find_excitation(data), *find_relations(data), *find_sampling(data)]
     return DataCheck(data, tuple(sorted(findings, key=lambda finding: _RANK[finding.level])))

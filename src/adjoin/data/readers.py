@@ -30,6 +30,7 @@ from adjoin.errors import AdjoinError
 from adjoin.text import counted
 
 _TEXT_TYPES = (".csv", ".txt", ".tsv", ".dat")
+_FILLED = 5  # missing values in a row that a check fills in
 _UNIT = r"\s*[\[(].*"
 
 
@@ -117,11 +118,16 @@ def read_damaged(
     output: str | None,
     sampling_time: float | None,
     decimal: str | None,
-    fill: int,
+    fill: int | None,
 ) -> tuple[Dataset, Missing]:
-    """Read as `read_data` does, and say how many values are missing; for a check of the data."""
+    """Read as `read_data` does, and say how many values are missing; for a check of the data.
+
+    Without `fill`, up to 5 missing cells in a row are filled in, so that the rest can be looked at,
+    and gaps in the time column are left to be seen.
+    """
     reader = partial(_by_suffix, decimal=decimal)
-    return _read(reader, path, inputs, output, sampling_time, fill)
+    limit = _FILLED if fill is None else fill
+    return _read(reader, path, inputs, output, sampling_time, limit, fills_gaps=fill is not None)
 
 
 def from_object(data: Any) -> Dataset:
@@ -159,6 +165,7 @@ def _read(
     output: str | None,
     sampling_time: float | None,
     fill: int | None,
+    fills_gaps: bool = True,
 ) -> tuple[Dataset, Missing]:
     if fill is not None and not (is_count(fill) or fill == 0):
         raise AdjoinError(f"fill must be a whole number from 0 on, or None, not {fill!r}.")
@@ -173,7 +180,8 @@ def _read(
         *values, series = table.numbers(columns, may_miss=fill is not None)
         _check_series(chosen, values, target, len(series), is_default=inputs is None)
         axes = Axes.find(table.columns, target, chosen)
-        layout = lay_out([*values, series], [column.path for column in columns], axes, fill)
+        names = [column.path for column in columns]
+        layout = lay_out([*values, series], names, axes, fill, fills_gaps)
         return _assemble(columns, layout, sampling_time, file.name), layout.missing
 
 
@@ -256,7 +264,7 @@ def read_labelled(
 
 def _times(table: Table, chosen: Sequence[Column], n_samples: int) -> dict[str, list[Any]]:
     """The columns that tell the time of every sample, and are no signal, by header."""
-    others = [column for column in table.columns if column not in chosen and is_time(column.name)]
+    others = [column for column in table.columns if column not in chosen and is_time(column)]
     written = {column.name: table.written(column) for column in others}
     return {name: values for name, values in written.items() if len(values) == n_samples}
 

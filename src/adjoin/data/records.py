@@ -114,7 +114,11 @@ class Layout(NamedTuple):
 
 
 def lay_out(
-    values: Sequence[Any], names: Sequence[str], axes: Axes, fill: int | None = None
+    values: Sequence[Any],
+    names: Sequence[str],
+    axes: Axes,
+    fill: int | None = None,
+    fills_gaps: bool = True,
 ) -> Layout:
     """Cut rows into records, and fill in up to `fill` missing samples in a row.
 
@@ -128,6 +132,8 @@ def lay_out(
     fill : int, optional
         Missing samples up to so many in a row are interpolated linearly, those of gaps in the time
         column too; where there are more, a record ends.
+    fills_gaps : bool
+        Whether gaps in the time column are filled like missing cells, or left to be seen.
     """
     series = list(values)
     n = len(series[0])
@@ -137,7 +143,7 @@ def lay_out(
     missing, is_cut = Missing(), np.zeros(n, bool)
     if fill is not None:
         missing = _count(series, names)
-        if seconds is not None:
+        if seconds is not None and fills_gaps:
             series, seconds, is_new, note = _insert(series, seconds, is_new, fill)
             notes += [note] if note else []
         series, is_cut, more = _interpolate(series, is_new, fill)

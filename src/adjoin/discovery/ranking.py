@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,9 @@ class Candidate:
         In how many folds the run was lost.
     cpu_s : float
         What the whole path took.
+    is_checked : bool
+        Whether its terms, grown on all data, were held against every fold again; then the error
+        is the larger of both.
     """
 
     setting: Setting
@@ -53,6 +56,7 @@ class Candidate:
     sd: float
     n_lost: int
     cpu_s: float
+    is_checked: bool = False
 
     @classmethod
     def of(
@@ -66,8 +70,9 @@ class Candidate:
         return cls(setting, n_terms, error, mean, sd, int((~is_kept).sum()), cpu_s)
 
     def with_error(self, error: np.ndarray, variance: float) -> Candidate:
-        """The same with other errors."""
-        return Candidate.of(self.setting, self.n_terms, error, variance, self.cpu_s)
+        """The same with the larger errors of a second look."""
+        found = Candidate.of(self.setting, self.n_terms, error, variance, self.cpu_s)
+        return replace(found, is_checked=True)
 
     @property
     def words(self) -> str:
@@ -82,6 +87,7 @@ class Candidate:
             "n_terms": self.n_terms,
             "validation": {"nmse": self.nmse, "sd": self.sd, "n_lost": self.n_lost},
             "cpu_s": self.cpu_s,
+            "is_checked": self.is_checked,
         }
 
 

@@ -82,12 +82,14 @@ def _print_candidates(console: Console, found: Discovery) -> None:
     table.add_column("terms", justify="right", no_wrap=True)
     table.add_column("what was tried", overflow="fold")
     rows = best_by_setting(found.candidates, found.chosen)
-    for one in rows[:_SHOWN]:
+    # Where there is an answer, only what was looked at twice has comparable figures.
+    shown = [one for one in rows if one.is_checked or found.chosen is None][:_SHOWN]
+    for one in shown:
         lost = one.n_lost or not math.isfinite(one.nmse)
         error = "runs away" if lost else f"{one.nmse:.3g} ± {one.sd:.2g} %"
         mark = ("[bold]", "[/bold]") if one is found.chosen else ("", "")
         words = one.setting.words + (" (chosen)" if one is found.chosen else "")
         table.add_row(*(f"{mark[0]}{text}{mark[1]}" for text in (error, str(one.n_terms), words)))
-    if len(rows) > _SHOWN:
-        table.add_row("", "", f"[dim]{len(rows) - _SHOWN} more model classes[/dim]")
+    if len(rows) > len(shown):
+        table.add_row("", "", f"[dim]{len(rows) - len(shown)} more model classes[/dim]")
     console.print(table, soft_wrap=False)

@@ -95,8 +95,8 @@ def _find_order(signal: Signal) -> Iterator[Finding]:
             "excitation",
             POOR if order <= _LOWEST else CAUTION,
             f"the input {signal.name} excites little: it tells {order} of {window} lags apart"
-            f" ({'like a constant or a single sine' if order <= 2 else 'slow or narrow-banded'}).",
-            f"max_lag={max(order, 1)}, or an experiment with a richer input",
+            f" ({'like a trend or a single sine' if order <= 2 else 'slow or narrow-banded'}).",
+            "a richer input in the next experiment; until then few lags, such as max_lag=3",
         )
     else:
         told = "all" if order == window else f"{order} of"

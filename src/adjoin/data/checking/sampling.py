@@ -19,9 +19,9 @@ window of 10 lags sees a small part of a period."""
 _WANTED = 10.0
 _ENOUGH = 0.95
 """Share of the output's power below the frequency that matters."""
-_FASTEST = 0.4
-"""Half of the power above this frequency per sample: fewer than 2.5 samples per period, where
-faster parts fold back unseen."""
+_FASTEST = 0.45
+"""Half of the power above this frequency per sample: fewer than 2.2 samples per period, where
+faster parts fold back unseen. A system that merely alternates, y(k) = -0.5 y(k-1) + …, has less."""
 _SHORTEST = 64  # samples of a record with a spectrum worth looking at
 
 
@@ -81,14 +81,14 @@ def _find_rate(data: Dataset) -> Iterator[Finding]:
             "oversampling",
             POOR if per_period > _VERY_MANY else CAUTION,
             f"{told}, where 10 to 20 are enough: neighbouring samples hardly differ.",
-            f"Dataset.decimate({factor}), or --decimate {factor}",
+            f"Dataset.decimate({factor}), or --decimate {factor}, if nothing faster matters",
         )
     elif middle > _FASTEST:
         yield Finding(
             "undersampling",
             CAUTION,
-            f"half of the power of {data.names.output} has fewer than {1 / _FASTEST:g} samples per"
-            " period: sampled too slowly, or without a filter against aliasing.",
+            f"half of the power of {data.names.output} has fewer than {1 / _FASTEST:.1f} samples"
+            " per period: sampled too slowly, or without a filter against aliasing.",
             "measure with a higher rate",
         )
     else:

@@ -6,7 +6,7 @@ Lags never reach from one record into another.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,7 +57,7 @@ def past(records: Sequence[Float1D], lags: Sequence[int], first: int) -> Float2D
 
 def thinned(*tables: Float2D) -> tuple[Float2D, ...]:
     """Rows that are few enough, the same of every table."""
-    step = -(-len(tables[0]) // _MOST_ROWS)
+    step = max(1, -(-len(tables[0]) // _MOST_ROWS))
     return tuple(table[::step] for table in tables)
 
 
@@ -135,6 +135,13 @@ def effective_size(series: Float1D) -> float:
     return float(n / (1.0 + 2.0 * correlation[1:end].sum()))
 
 
+def _without_line(values: Any) -> Any:
+    """Welch's pieces without their slope, which would hide all else of a slow signal."""
+    from scipy.signal import detrend
+
+    return detrend(values, axis=-1)
+
+
 def spectrum(records: Sequence[Float1D]) -> tuple[Float1D, Float1D]:
     """Welch's power density over all records, by length; frequencies per sample, from 0 to 0.5."""
     from scipy.signal import welch
@@ -144,7 +151,7 @@ def spectrum(records: Sequence[Float1D]) -> tuple[Float1D, Float1D]:
     total, weight = np.zeros(length // 2 + 1), 0
     for series in records:
         if len(series) >= length:
-            _, power = welch(series, nperseg=length)
+            _, power = welch(series, nperseg=length, detrend=_without_line)
             total += len(series) * power
             weight += len(series)
     return np.arange(length // 2 + 1) / length, total / max(weight, 1)

@@ -18,8 +18,8 @@ _LEAST_LEVELS = 10
 """Signals with fewer values are switched: they rest at extremes and steps by design."""
 _CLIPPED = 0.005
 """Share of samples at the very extreme, below which clipping does little to a fit."""
-_CROWDED = 5.0
-"""How many times more samples lie at the extreme than in the hundredth of the range beside it. A
+_CROWDED = 3.0
+"""How many times more samples lie at the extreme than in the 200th of the range beside it. A
 sine, whose crests are the fullest of all smooth signals, has 2.4 times at most."""
 _VISITS = 3
 """A limit is met again and again; once or twice is a plateau of the experiment."""
@@ -117,7 +117,7 @@ def _find_clipping(signal: Signal) -> Iterator[Finding]:
         return
     span = levels[-1] - levels[0]
     step = float(np.median(np.diff(levels)))
-    beside = max(0.01 * span, 1.5 * step if len(levels) < len(values) / 3 else 0.0)
+    beside = max(0.005 * span, 1.5 * step if len(levels) < len(values) / 3 else 0.0)
     for end, word in ((-1, "largest"), (0, "smallest")):
         limit, n_there = levels[end], int(times[end])
         near = np.abs(levels - limit) <= beside

@@ -1,0 +1,61 @@
+"""``adjoin check``, and the options by which data are prepared."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.command import run
+from tests.data.planted import clean
+
+from adjoin import AdjoinError
+from adjoin.cli.data import read_tables
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Path:
+    u, y, _ = clean("arx", 0)
+    time = 0.01 * np.arange(len(u))
+    table = pd.DataFrame({"time": time, "force": u, "velocity": y + 50.0})
+    table.drop(index=range(700, 703)).to_csv(tmp_path / "rig.csv", index=False)
+    return tmp_path / "rig.csv"
+
+
+def test_what_is_found_is_a_table_and_a_json_object(rig: Path) -> None:
+    arguments = ("check", str(rig), "--inputs", "force", "--output", "velocity")
+    done = run(*arguments)
+    assert done.returncode == 0, done.stderr
+    for words in ("caution", "there is 1 gap", "--fill 3 interpolates it", "--center"):
+        assert words in done.stdout
+    done = run(*arguments, "--fill", "3", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [finding["name"] for finding in found["findings"]][:1] == ["offset"]
+    assert found["data"]["n_records"] == 1
+    assert found["data"]["prepared"][0].startswith("3 samples missing")
+
+
+def test_bad_data_end_with_status_2(rig: Path) -> None:
+    done = run("check", str(rig), "--inputs", "torque", "--output", "velocity")
+    assert done.returncode == 2
+    assert "no column is called 'torque'" in done.stderr
+
+
+def test_files_are_read_and_prepared_in_one_way(rig: Path) -> None:
+    data = read_tables([rig, rig], "force", "velocity", decimate=3, detrend=True, fill=3)
+    assert (data.n_records, data.n_samples) == (2, 1000)
+    assert data.sampling_time == pytest.approx(0.03)
+    assert len(data.prepared) == 4
+    assert read_tables([rig], "force", "velocity").n_records == 2
+    with pytest.raises(AdjoinError, match="no column is called 'x'"):
+        read_tables([rig], "x", "velocity")
+
+
+def test_a_fit_says_what_was_done_to_the_data(rig: Path) -> None:
+    more = ("--decimate", "2", "--fill", "3", "--samples", "400", "--chains", "1", "--max-lag", "3")
+    done = run("fit", str(rig), "--inputs", "force", "--output", "velocity", *more, "--json")
+    assert done.returncode == 0, done.stderr
+    assert "prepared: every 2nd sample kept" in done.stderr

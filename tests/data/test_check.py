@@ -1,0 +1,186 @@
+"""Data are checked: planted faults are named, clean data raise no alarm, and words make sense."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.data.planted import KINDS, PLANTED, clean
+
+from adjoin import AdjoinError, DataCheck, Dataset, check_data, read_data
+from adjoin.data.checking.finding import Finding
+
+N_SEEDS = 10
+"""In 100 seeds, each of these faults was named every time; nine of ten are asked for."""
+
+
+def alarms(data: Dataset) -> dict[str, Finding]:
+    return {found.name: found for found in check_data(data).findings if found.level != "good"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_clean_data_raise_no_alarm(kind: str) -> None:
+    """In 100 seeds of each kind none does, where 5 % are allowed: one of 20 seeds."""
+    found = [alarms(Dataset.from_arrays(*clean(kind, seed)[:2])) for seed in range(20)]
+    assert sum(map(bool, found)) <= 1, found
+
+
+@pytest.mark.parametrize("n", [300, 6000])
+def test_clean_data_of_other_lengths_raise_no_alarm(n: int) -> None:
+    found = [alarms(Dataset.from_arrays(*clean("arx", seed, n)[:2])) for seed in range(10)]
+    assert sum(map(bool, found)) <= 1, found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("fault", ["offset", "oversampling", "saturation", "swapped", "leak"])
+def test_faults_are_named_in_nine_of_ten_seeds(fault: str, kind: str) -> None:
+    named = [fault in alarms(PLANTED[fault](kind, seed)) for seed in range(N_SEEDS)]
+    assert sum(named) >= 9
+
+
+@pytest.mark.parametrize(
+    "fault", ["drift", "quantised", "stuck", "feedback", "collinear", "delay", "outliers"]
+)
+def test_other_faults_are_named(fault: str) -> None:
+    kinds = ("arx",) if fault in ("outliers", "feedback") else KINDS
+    for kind in kinds:
+        named = [fault in alarms(PLANTED[fault](kind, seed)) for seed in range(5)]
+        assert sum(named) >= 4, kind
+
+
+def test_remedies_remedy() -> None:
+    """What is advised against oversampling, drift and a delay makes the finding go away."""
+    for seed in range(3):
+        fast = PLANTED["oversampling"]("duffing", seed)
+        factor = int(alarms(fast)["oversampling"].remedy.split("(")[1].split(")")[0])
+        assert 3 <= factor <= 6
+        assert "oversampling" not in alarms(fast.decimate(factor))
+        assert "drift" not in alarms(PLANTED["drift"]("arx", seed).detrend())
+        assert alarms(PLANTED["delay"]("arx", seed))["delay"].remedy.startswith("max_lag=21")
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def save(tmp_path: Path) -> Callable[..., Path]:
+    def save(rows: object = slice(None), seed: int = 0, **columns: np.ndarray) -> Path:
+        u, y, _ = clean("arx", seed)
+        table = {"time": 0.01 * np.arange(len(u)), "u": u, "y": y, **columns}
+        pd.DataFrame(table).iloc[rows].to_csv(tmp_path / "rig.csv", index=False)
+        return tmp_path / "rig.csv"
+
+    return save
+
+
+def test_gaps_are_named(save: Callable[..., Path]) -> None:
+    for seed in range(N_SEEDS):
+        first, length = int(np.random.default_rng(seed).integers(100, 1300)), 1 + 3 * seed
+        rows = np.delete(np.arange(1500), slice(first, first + length))
+        found = check_data(save(rows, seed))
+        (gap,) = (finding for finding in found.findings if finding.name == "gaps")
+        assert gap.words.startswith("there is 1 gap in the time column")
+        assert gap.remedy == (f"fill={length} interpolates it" if length <= 20 else "")
+        assert found.data.n_records == 2
+    named = [finding.name for finding in check_data(save()).findings if finding.level != "good"]
+    assert named == []
+
+
+def test_missing_values_are_found_and_not_refused(save: Callable[..., Path]) -> None:
+    u = clean("arx", 0)[0].copy()
+    u[[7, 100, 101]] = np.nan
+    path = save(u=u)
+    (found,) = (f for f in check_data(path).findings if f.name == "missing-values")
+    assert found.words == "3 values are missing in u, up to 2 in a row."
+    assert found.remedy == "fill=2 interpolates them"
+    assert read_data(path, fill=2).n_records == 1
+    u[300:340] = np.nan
+    found = check_data(save(u=u)).findings[0]
+    assert (found.name, found.level) == ("missing-values", "poor")
+
+
+def test_times_in_words(save: Callable[..., Path]) -> None:
+    rng = np.random.default_rng(0)
+    uneven = np.cumsum(rng.choice([0.1, 0.5, 1.0, 60.0], 1500, p=[0.3, 0.1, 0.5, 0.1]))
+    worst = check_data(save(time=uneven)).findings[0]
+    assert (worst.name, worst.level) == ("irregular-sampling", "poor")
+    assert "steps run from 0.1 s to 60 s" in worst.words
+    even = 0.01 * np.arange(1500)
+    cases = {
+        "jitter": even + 0.001 * rng.normal(size=1500),
+        "repeated-times": np.where(np.arange(1500) == 700, even - 0.01, even),
+        "time-unread": np.array(["soon"] * 1500),
+    }
+    for name, time in cases.items():
+        assert name in [finding.name for finding in check_data(save(time=time)).findings], name
+    back = [f.name for f in check_data(save(time=even % 5.0)).findings if f.level == "good"]
+    assert "time-goes-back" in back
+
+
+# --- single cases --------------------------------------------------------------------------------
+
+
+def test_few_samples_and_short_records() -> None:
+    u, y, _ = clean("arx", 0)
+    assert alarms(Dataset.from_arrays(u[:40], y[:40]))["few-samples"].level == "poor"
+    data = Dataset.from_arrays([u[:8], u[8:]], [y[:8], y[8:]])
+    assert alarms(data)["short-records"].remedy.startswith("max_lag=6")
+    for n in range(1, 8):  # nothing is too short to be looked at
+        assert check_data(Dataset.from_arrays(u[:n], y[:n])).level == "poor"
+    alone = Dataset.from_arrays([u[:1], u[1:2]], [y[:1], y[1:2]])
+    assert check_data(alone).level == "poor"
+
+
+def test_inputs_that_teach_little() -> None:
+    rng = np.random.default_rng(0)
+    time, noise = np.arange(1500), 0.01 * rng.normal(size=1500)
+    sine = np.sin(0.3 * time)
+    found = alarms(Dataset.from_arrays(sine, np.roll(sine, 3) + noise))
+    assert found["excitation"].level == "poor"
+    relay = np.sign(rng.normal(size=1500))
+    assert "two-levels" in alarms(Dataset.from_arrays(relay, np.roll(relay, 1) + noise))
+    u, y, _ = clean("arx", 0)
+    both = np.column_stack([u, np.full(1500, 3.0)])
+    assert alarms(Dataset.from_arrays(both, y))["constant"].level == "poor"
+    level = [np.column_stack([part, np.full(750, i)]) for i, part in enumerate((u[:750], u[750:]))]
+    assert "constant-in-records" in alarms(Dataset.from_arrays(level, [y[:750], y[750:]]))
+    assert "constant" in alarms(Dataset.from_arrays(u, np.ones(1500)))
+
+
+def test_unrelated_signals_and_outputs_without_inputs() -> None:
+    rng = np.random.default_rng(0)
+    data = Dataset.from_arrays(rng.normal(size=1500), rng.normal(size=1500))
+    assert "unrelated" in alarms(data)
+    even = Dataset.from_arrays(data.u, np.roll(data.u, 2) ** 2 + 0.1 * data.y)
+    assert "unrelated" not in alarms(even)
+    assert alarms(Dataset.from_arrays(None, clean("arx", 0)[1])) == {}
+
+
+def test_sampling_that_is_too_slow() -> None:
+    rng = np.random.default_rng(0)
+    u, noise = rng.normal(size=(2, 1500))
+    fast = np.cos(0.96 * np.pi * np.arange(1500)) + 0.1 * noise
+    assert "undersampling" in alarms(Dataset.from_arrays(u, fast))
+    alternating = [0.0]
+    for value in u[:-1]:
+        alternating.append(-0.5 * alternating[-1] + value)
+    assert alarms(Dataset.from_arrays(u, np.array(alternating) + 0.1 * noise)) == {}
+
+
+def test_a_check_for_people_tables_and_programs() -> None:
+    u, y, _ = clean("arx", 0)
+    found = check_data(Dataset.from_arrays(u, y + 100.0, label="rig"))
+    assert isinstance(found, DataCheck)
+    assert found.level == "caution"
+    assert "caution offset: y has an offset" in str(found)
+    assert found.table["name"].iloc[0] == "offset"
+    assert found.table["level"].iloc[-1] == "good"
+    plain = json.loads(json.dumps(found.plain, allow_nan=False))
+    assert plain["findings"][0]["name"] == "offset"
+    assert plain["data"]["label"] == "rig"
+    with pytest.raises(AdjoinError, match="are for a file"):
+        check_data(found.data, "u")
