@@ -28,7 +28,14 @@ def test_version() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [(), ("demo",), ("grammar",), *(("grammar", c) for c in ("show", "check", "draw", "parse"))],
+    [
+        (),
+        ("demo",),
+        ("compare",),
+        ("simulate",),
+        ("grammar",),
+        *(("grammar", c) for c in ("show", "check", "draw", "parse")),
+    ],
 )
 def test_every_command_has_help_with_an_example(command: tuple[str, ...]) -> None:
     done = run(*command, "--help")

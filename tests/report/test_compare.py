@@ -68,6 +68,12 @@ def test_what_is_no_run_is_refused(runs: object, complaint: str) -> None:
         adjoin.compare(runs)  # type: ignore[arg-type]
 
 
+def test_an_error_says_of_which_run_it_is() -> None:
+    other = Dataset.from_arrays(TEST.u, TEST.y, ["v", "y"])
+    with pytest.raises(AdjoinError, match="good: the data need one column for each of u"):
+        adjoin.compare({"good": GOOD_RUN}, other)
+
+
 def test_the_picture_shows_measured_and_every_simulation_in_seconds() -> None:
     data = Dataset.from_arrays(TEST.u, TEST.y, ["u", "y"], 0.1)
     long = by_hand(TRAIN, [[TRUE] * 4], Grammar.narx(max_lag=7, max_degree=2))
@@ -90,7 +96,8 @@ def test_the_picture_shows_measured_and_every_simulation_in_seconds() -> None:
 def test_a_lost_run_and_runs_on_other_data_do_not_spoil_it() -> None:
     figure = adjoin.compare({"good": GOOD_RUN, "wild": lost()}, TEST, draws=10).plot()
     assert "wild, runs away" in figure.axes[0].get_legend_handles_labels()[1]
-    assert max(map(abs, figure.axes[0].get_ylim())) < 5.0 * np.ptp(TEST.y)
+    assert np.ptp(figure.axes[0].get_ylim()) < 2.0 * np.ptp(TEST.y)
+    assert np.ptp(figure.axes[1].get_ylim()) < np.ptp(TEST.y)
     apart = made([[POOR] * 4], HELD_OUT)
     figure = adjoin.compare({"good": GOOD_RUN, "apart": apart}, draws=10).plot()
     assert [text.get_text() for text in figure.texts] == ["not drawn: apart"]

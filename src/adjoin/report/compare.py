@@ -7,7 +7,7 @@ Receives runs as a user has them, as posteriors or files; what is computed is in
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -142,16 +142,24 @@ def compare(
         compared = compare_runs(found, draws=draws)
     elif isinstance(data, Dataset):
         name = TEST if data.label in ("", TRAIN, VALIDATION) else data.label
-        tests = {key: with_signals(data, run) for key, run in found.items()}
+        tests = {key: _of(key, with_signals, data, run) for key, run in found.items()}
         compared = compare_runs(found, tests, name, draws)
     else:
         files = [data] if isinstance(data, str | os.PathLike) else list(data)
         tests = {
-            key: Dataset.join([read_measured(file, run.data, decimal) for file in files])
+            key: Dataset.join([_of(key, read_measured, f, run.data, decimal) for f in files])
             for key, run in found.items()
         }
         compared = compare_runs(found, tests, " + ".join(Path(f).name for f in files), draws)
     return RunComparison(compared.runs, compared.notes)
+
+
+def _of(name: str, read: Callable[..., Dataset], *arguments: Any) -> Dataset:
+    """The data of one run; an error says of which."""
+    try:
+        return read(*arguments)
+    except AdjoinError as error:
+        raise AdjoinError(f"{name}: {error}") from None
 
 
 def _named(runs: Any) -> dict[str, Posterior]:

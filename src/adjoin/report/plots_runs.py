@@ -5,7 +5,7 @@ Receives series by name; draws them in contrasting colours, one panel above the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
@@ -24,6 +24,7 @@ from adjoin.report.style import WIDE, columns_of, dress, new_figure
 _STYLES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 """Lines that lie on each other are told apart by their dashes, also without colours."""
 _HEIGHT = 4.4  # inches
+_BEYOND = 0.3  # of the range of the others: so far a run that is lost is followed
 
 
 def plot_simulations(
@@ -77,9 +78,21 @@ def plot_simulations(
     return figure
 
 
+def _reach(lines: Sequence[Float1D], anchor: Float1D) -> tuple[float, float]:
+    """Where to cut off: what was lost on the way out does not decide how large the others are."""
+    low, high = shown_limits(lines, [], anchor)
+    known = [line for line in lines if np.isfinite(line).any()]
+    stayed = [line[np.isfinite(line)] for line in known if np.isfinite(line[-1])]
+    if len(stayed) == len(known):
+        return low, high
+    firm = np.concatenate(stayed or [anchor])
+    margin = _BEYOND * max(float(np.ptp(firm)), np.finfo(float).tiny)
+    return max(low, float(firm.min()) - margin), min(high, float(firm.max()) + margin)
+
+
 def _draw(ax: Axes, time: Float1D, lines: Mapping[str, Float1D], anchor: Float1D) -> None:
     """The first line wide and pale, as the ground on which the others are seen."""
-    low, high = shown_limits(list(lines.values()), [], anchor)
+    low, high = _reach(list(lines.values()), anchor)
     (ground, values), *others = lines.items()
     keep = envelope(values, columns_of(ax))
     ax.plot(time[keep], values[keep], color=INK, alpha=0.35, linewidth=3.2, label=ground or "_")
