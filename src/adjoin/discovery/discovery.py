@@ -21,7 +21,7 @@ import numpy as np
 from adjoin.checks import require_count, require_seed
 from adjoin.data.dataset import Dataset
 from adjoin.data.readers import read_data
-from adjoin.discovery.average import N_BEST, Average, distance
+from adjoin.discovery.average import N_BEST, NEAR, Average, distance
 from adjoin.discovery.folds import Fold, make_folds
 from adjoin.discovery.lags import ORDERS, far_lags
 from adjoin.discovery.ranking import Candidate, beats, best_few, choose, rank
@@ -323,16 +323,16 @@ class _Work:
         order = sorted(zip(again, kept, strict=True), key=lambda pair: second.index(pair[0]))
         order.sort(key=lambda pair: pair[0] is not chosen)
         ranked[:] = [*second, *(one for one in ranked if one not in models)]
-        return chosen, Average(tuple(models[before] for _, before in order))
+        near = [before for again, before in order if again.nmse <= NEAR * second[0].nmse]
+        return chosen, Average(tuple(models[before] for before in near))
 
     def _again(self, one: Candidate, model: Model, folds: Sequence[Fold]) -> Candidate:
         """A candidate with the larger of two errors.
 
         That of what was grown without a fold, and that of these terms fitted without it.
         """
-        objective, center = one.setting.objective, one.setting.center
         errors = [
-            block_errors(refit(model, fold.fitted, objective, center), fold.held_out, self.n_seed)
+            block_errors(refit(model, fold.fitted, one.setting), fold.held_out, self.n_seed)
             for fold in folds
         ]
         return one.with_error(np.maximum(one.error, np.array(errors)), variance(self.data))

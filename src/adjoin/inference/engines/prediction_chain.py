@@ -75,7 +75,7 @@ class PredictionChain:
         """Every rung at the fixed terms and one term drawn from the prior, noise at output scale.
 
         A term whose column is not finite on these data, such as ``exp`` of a large signal, is left
-        out.
+        out, and so is every one where no move changes the terms.
         """
         problem, search, regression = setup.problem, setup.search, setup.regression
         n_rungs = search.rungs if setup.power > 0.0 else 1
@@ -86,6 +86,7 @@ class PredictionChain:
         drawn = draw_prior_terms(rng, setup.encoding, setup.rules.prior, n_rungs)
         for c, (first, _) in enumerate(drawn):
             is_used = first not in fixed and problem.rows.is_finite(first)
+            is_used &= not setup.moves.keep_terms  # it would never go again
             write_terms(as_rung(state, c), setup.encoding, (*fixed, first) if is_used else fixed)
             state.theta[c, : len(regression.pinned_theta)] = regression.pinned_theta
         if setup.starts:

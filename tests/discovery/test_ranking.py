@@ -1,0 +1,64 @@
+"""Which candidate is best, and which simpler one is as good."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from adjoin.discovery.ranking import Candidate, beats, best_few, choose, paired, rank
+from adjoin.discovery.scan import Path
+from adjoin.discovery.settings import Setting
+
+SETTING = Setting("simulation", 2, 2, False, 20)
+OTHER = Setting("prediction", 3, 2, False, 20)
+
+
+def _candidate(n_terms: int, error: np.ndarray, setting: Setting = SETTING) -> Candidate:
+    return Candidate.of(setting, n_terms, error, variance=1.0, cpu_s=0.0)
+
+
+def test_the_simplest_within_the_uncertainty_is_chosen() -> None:
+    rng = np.random.default_rng(0)
+    base = rng.uniform(0.9, 1.1, size=(4, 5))
+    best = _candidate(12, base)
+    flip = np.where(np.arange(20).reshape(4, 5) % 2, 0.05, -0.04)  # 0.005 worse, give or take 0.01
+    alike = _candidate(5, base + flip)
+    worse = _candidate(3, base * 1.5)
+    ranked = sorted([best, alike, worse], key=lambda one: one.nmse)
+    assert choose(ranked) is alike
+    assert choose([best, worse]) is best
+
+
+def test_pairing_takes_off_what_is_hard_for_both() -> None:
+    hard = np.array([[1.0, 100.0, 3.0]])
+    gap, spread = paired(hard + 0.5, hard)
+    assert math.isclose(gap, 0.5)
+    assert spread < 1e-12
+
+
+def test_runs_that_were_lost_come_last_and_are_never_chosen() -> None:
+    lost = np.ones((2, 5))
+    lost[0] = np.inf
+    path = Path(SETTING, (2, 3), np.stack([lost * 1e-6, np.ones((2, 5))]), ({}, {}), 0.0)
+    ranked = rank([path], variance=1.0)
+    assert [one.n_terms for one in ranked] == [3, 2]
+    assert ranked[1].n_lost == 1
+    assert choose(ranked).n_terms == 3
+    assert best_few(ranked, 10) == ranked[:1]
+
+
+def test_neighbours_in_one_path_do_not_crowd_out_the_others() -> None:
+    many = [_candidate(n, np.full((2, 5), 1.0 + n / 100)) for n in range(2, 8)]
+    other = _candidate(4, np.full((2, 5), 2.0), OTHER)
+    kept = best_few([*many, other], 10)
+    assert sum(one.setting == SETTING for one in kept) == 3
+    assert other in kept
+
+
+def test_only_what_is_surely_better_beats_the_mean() -> None:
+    rng = np.random.default_rng(1)
+    baseline = rng.uniform(0.5, 1.5, size=(4, 5))
+    assert beats(_candidate(3, 0.5 * baseline), baseline)
+    assert not beats(_candidate(3, baseline * rng.uniform(0.9, 1.1, size=(4, 5))), baseline)
+    assert not beats(_candidate(3, np.full((4, 5), np.inf)), baseline)
