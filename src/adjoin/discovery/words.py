@@ -32,8 +32,9 @@ def describe_discovery(found: Discovery) -> dict[str, Any]:
     all folds together.
     """
     facts = describe(assess(found.posterior))
-    held = {part.name: part.scores.plain for part in found.trial.parts}[VALIDATION]
-    facts["scores"][VALIDATION] = held
+    without = describe(found.trial)
+    for name in ("scores", "comparison", "runaways"):
+        facts[name][VALIDATION] = without[name][VALIDATION]
     facts["verdict"] = found.verdict.plain
     chosen = found.chosen
     facts["held_out"] = None if chosen is None else chosen.plain["validation"]

@@ -1,0 +1,61 @@
+"""``adjoin discover``: the JSON contract, what is written, and what goes wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.command import run
+from tests.schema import require_findings
+
+from adjoin import load
+
+QUICK = ("--effort", "quick", "--max-lag", "2", "--max-degree", "2")
+
+
+@pytest.fixture(scope="module")
+def rig(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rng = np.random.default_rng(8)
+    u, y = rng.uniform(-2.0, 2.0, size=600), np.full(600, 5.0)
+    for k in range(1, 600):
+        y[k] = 0.6 * y[k - 1] + 0.5 * u[k - 1] - 0.1 * u[k - 1] ** 2 + 2.0
+    time = np.arange(600) / 50.0
+    time[300:] += 7.0  # a gap
+    columns = {"time [s]": time, "force [N]": u, "speed": y + 0.02 * rng.normal(size=600)}
+    path = tmp_path_factory.mktemp("discover") / "rig.csv"
+    pd.DataFrame(columns).to_csv(path, index=False)
+    return path
+
+
+def _discover(rig: Path, *words: str) -> tuple[str, ...]:
+    return ("discover", str(rig), "--inputs", "force [N]", "--output", "speed", *QUICK, *words)
+
+
+def test_json_is_one_object_with_the_contract_s_keys(rig: Path, tmp_path: Path) -> None:
+    out = tmp_path / "rig.nc"
+    done = run(*_discover(rig, "--json", "--out", str(out)))
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    require_findings(facts, {"train", "validation"})
+    assert facts["verdict"]["level"] == "good"
+    assert sum(one["chosen"] for one in facts["candidates"]) == 1
+    assert any("gap" in finding["words"] for finding in facts["data_check"]["findings"])
+    assert load(out).map_model.equation == facts["equation"]
+
+
+def test_a_person_is_told_first_whether_it_simulates(rig: Path) -> None:
+    done = run(*_discover(rig))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("verdict    it simulates held-out data")
+    assert "speed(k) = " in done.stdout
+    assert "(chosen)" in done.stdout
+    assert "1 gap in the time column" in done.stderr
+
+
+def test_what_cannot_be_used_is_refused(rig: Path) -> None:
+    done = run(*_discover(rig, "--effort", "much"))
+    assert done.returncode == 2
+    assert "quick" in done.stderr
