@@ -60,7 +60,7 @@ class Moves:
 
     @property
     def keep_terms(self) -> bool:
-        """Whether no move changes the structure."""
+        """Whether none of the nine changes the structure."""
         return self.stay == 1.0
 
     @classmethod

@@ -77,6 +77,11 @@ class Search:
         return asdict(self)
 
     @property
+    def changes_terms(self) -> bool:
+        """Whether there are moves beside the nine that change the structure."""
+        return self.candidates > 0 or self.flips > 0
+
+    @property
     def is_plain(self) -> bool:
         """Whether there are the nine moves only."""
         return self.candidates == 0 and self.rungs == 1 and self.flips == 0

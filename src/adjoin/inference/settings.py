@@ -99,6 +99,13 @@ class RunSettings(Mapping[str, Any]):
         return self.initial_mode == RESIDUAL
 
     @property
+    def keeps_terms(self) -> bool:
+        """Whether no move changed the structure: there are the fixed terms and nothing else."""
+        search = self.own_settings.plain.get("search") or {}
+        is_informed = search.get("candidates", 0) > 0 or search.get("flips", 0) > 0
+        return self.moves.keep_terms and not is_informed
+
+    @property
     def plain(self) -> dict[str, Any]:
         """By name, as values that JSON has; the engine's own first."""
         found = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "own_settings"}

@@ -109,7 +109,7 @@ class Assessment(Generic[Assessed]):
     @cached_property
     def unique(self) -> Answer:
         """Whether this equation is the only one."""
-        if self.all_chains.settings.moves.keep_terms:
+        if self.all_chains.settings.keeps_terms:
             return answer_fixed(self.posterior)
         level = self.diagnostics["verdict"]["agreement"]
         against = next((veto.short for veto in self._vetoes if veto.level == POOR), "")

@@ -99,5 +99,5 @@ class Run:
         None where there are none, and where there is nothing beside them to compare.
         """
         fixed = self.problem.alphabet.fixed
-        is_known = len(fixed) > 0 and not fixed.has_noise and not self.settings.moves.keep_terms
+        is_known = len(fixed) > 0 and not fixed.has_noise and not self.settings.keeps_terms
         return self.problem.white_box(fixed) if is_known else None

@@ -86,7 +86,8 @@ class PredictionChain:
         drawn = draw_prior_terms(rng, setup.encoding, setup.rules.prior, n_rungs)
         for c, (first, _) in enumerate(drawn):
             is_used = first not in fixed and problem.rows.is_finite(first)
-            is_used &= not setup.moves.keep_terms  # it would never go again
+            # Where no move changes the terms, it would never go again.
+            is_used &= not setup.moves.keep_terms or setup.search.changes_terms
             write_terms(as_rung(state, c), setup.encoding, (*fixed, first) if is_used else fixed)
             state.theta[c, : len(regression.pinned_theta)] = regression.pinned_theta
         if setup.starts:

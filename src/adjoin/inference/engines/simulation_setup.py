@@ -203,7 +203,8 @@ class SimulationSetup:
         return {name: found.get(name) or Start((), np.empty(0)) for name in self.start_names}
 
     def _find_starts(self) -> dict[str, Start | None]:
-        if self.moves.keep_terms:  # none would ever go again: the fixed ones are all there are
+        if self.moves.keep_terms and not self.search.changes_terms:
+            # None would ever go again: the fixed ones are all there are.
             keys = tuple(self.encoding.key(term) for term in self.problem.alphabet.fixed)
             fixed = self._led(Start(keys, np.zeros(len(keys)))) if keys else None
             return dict.fromkeys(self.start_names, fixed)
