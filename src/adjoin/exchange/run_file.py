@@ -8,11 +8,13 @@
     /held_out/record_0 likewise, if something was kept back
     /chain_0           structure, noise, log_lik, … (record), theta (entry), key (term_entry)
     /chain_0/ladder    of a free-run chain: distance (record), tolerance (stage, rung), …
+    /discovered        where candidates were compared: facts, trial (byte)
 
 Traces are in model units, data in the user's. Receives a `Collection`; gives back the arguments
 that make an equal one, to the last bit. Schema 1 had no ladders and 2 no `runaway` among the
-settings; both are read as well. Schema 4 has the weights of a stacked run's chains, and is written
-for such runs only, so that all others can be read by earlier versions.
+settings; both are read as well. Schema 4 has the weights of a stacked run's chains, and 5 how its
+terms were found; they are written for such runs only, so that all others can be read by earlier
+versions.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from adjoin.data.names import SignalNames, split_names
 from adjoin.data.scaling import Scaling
 from adjoin.errors import AdjoinError
 from adjoin.exchange.sealed import FORMAT, read_sealed, seal
+from adjoin.exchange.stored_discovery import read_discovered, read_trial, write_discovered
 from adjoin.exchange.stored_group import FLOAT, INTEGER, StoredGroup, store
 from adjoin.exchange.stored_trace import read_trace, write_trace
 from adjoin.files import write_whole
@@ -43,11 +46,12 @@ from adjoin.inference.problem import Problem
 from adjoin.inference.settings import RunSettings, read_settings
 from adjoin.inference.traces import ChainTrace
 from adjoin.results.collection import Collection
+from adjoin.results.discovered import Discovered, Trial
 from adjoin.results.run import Run
 from adjoin.version import __version__
 
-SCHEMA = 4
-_OLDEST, _UNWEIGHTED = 1, 3
+SCHEMA = 5
+_OLDEST, _PLAIN, _WEIGHTED = 1, 3, 4
 
 _KEY_BITS = 63  # a term has at most so many factors, or its key would not fit
 _LONGEST = 1e12  # seconds
@@ -61,6 +65,7 @@ class SavedRun(NamedTuple):
     run: Run
     chain_numbers: tuple[int, ...]
     weights: Mapping[int, float] | None = None
+    discovered: Discovered | None = None
 
 
 def write_run(saved: Collection | SavedRun, path: str | os.PathLike[str]) -> None:
@@ -71,26 +76,37 @@ def write_run(saved: Collection | SavedRun, path: str | os.PathLike[str]) -> Non
     AdjoinError
         If the file cannot be written, or the run is none that could be read back.
     """
-    import h5netcdf
-
-    buffer, schema = BytesIO(), _UNWEIGHTED if saved.weights is None else SCHEMA
     try:
-        with h5netcdf.File(buffer, "w") as file:
-            file.attrs.update(_root_attributes(saved.run, saved.chain_numbers))
-            if saved.weights is not None:
-                weight = [float(saved.weights[number]) for number in saved.chain_numbers]
-                file.attrs.update({"schema_version": schema, "weights": np.array(weight)})
-            _write_scaling(file.create_group("scaling"), saved.run.scaling)
-            for name, data in (("data", saved.run.data), ("held_out", saved.run.held_out)):
-                if data is not None:
-                    _write_dataset(file.create_group(name), data)
-            for number, trace in zip(saved.chain_numbers, saved.traces, strict=True):
-                write_trace(file.create_group(f"chain_{number}"), trace)
+        content, schema = _content(saved)
         # Better to hear now that it cannot be loaded than when the run is gone.
-        _read_content(buffer.getvalue())
+        _read_content(content)
     except AdjoinError as error:
         raise AdjoinError(f"cannot save the run: {error}") from None
-    write_whole(path, seal(buffer.getvalue(), schema))
+    write_whole(path, seal(content, schema))
+
+
+def _content(saved: Collection | SavedRun) -> tuple[bytes, int]:
+    """A run as HDF5, and the schema that it is in."""
+    import h5netcdf
+
+    buffer, found = BytesIO(), saved.discovered
+    schema = _PLAIN if saved.weights is None else _WEIGHTED
+    schema = SCHEMA if found is not None else schema
+    with h5netcdf.File(buffer, "w") as file:
+        file.attrs.update(_root_attributes(saved.run, saved.chain_numbers, schema))
+        if saved.weights is not None:
+            weight = [float(saved.weights[number]) for number in saved.chain_numbers]
+            file.attrs["weights"] = np.array(weight)
+        _write_scaling(file.create_group("scaling"), saved.run.scaling)
+        for name, data in (("data", saved.run.data), ("held_out", saved.run.held_out)):
+            if data is not None:
+                _write_dataset(file.create_group(name), data)
+        for number, trace in zip(saved.chain_numbers, saved.traces, strict=True):
+            write_trace(file.create_group(f"chain_{number}"), trace)
+        if found is not None:
+            trial, _ = _content(SavedRun(*found.trial))
+            write_discovered(file.create_group("discovered"), found, trial)
+    return buffer.getvalue(), schema
 
 
 def read_run(path: str | os.PathLike[str]) -> SavedRun:
@@ -111,21 +127,24 @@ def read_run(path: str | os.PathLike[str]) -> SavedRun:
         ) from None
 
 
-def _read_content(content: bytes) -> SavedRun:
+def _read_content(content: bytes, is_trial: bool = False) -> SavedRun:
+    """A run of its content; a trial has none of its own, so that files cannot nest for ever."""
     import h5py
 
     try:
         with h5py.File(BytesIO(content), "r") as file:
+            if is_trial and "discovered" in file:
+                raise AdjoinError("discovered/trial must not have a trial of its own")
             return _read_root(StoredGroup(file))
     except OSError as error:  # a seal around what is not HDF5
         raise AdjoinError(f"it does not open as HDF5 ({error})") from None
 
 
-def _root_attributes(run: Run, chain_numbers: tuple[int, ...]) -> dict[str, Any]:
+def _root_attributes(run: Run, chain_numbers: tuple[int, ...], schema: int) -> dict[str, Any]:
     return {
         "title": "Posterior over equations of a dynamical system",
         "format": FORMAT,
-        "schema_version": _UNWEIGHTED,
+        "schema_version": schema,
         "adjoin_version": __version__,
         "grammar": _text("the grammar", run.grammar.to_text()),
         "atoms": _atoms(run.encoding),
@@ -177,7 +196,21 @@ def _read_root(root: StoredGroup) -> SavedRun:
         _read_timing(root),
         _read_dataset(root.child("held_out"), signals) if has_held_out else None,
     )
-    return SavedRun(traces, run, tuple(chains), _read_weights(root, chains))
+    weights = _read_weights(root, chains)
+    return SavedRun(traces, run, tuple(chains), weights, _read_discovered(root, signals))
+
+
+def _read_discovered(root: StoredGroup, signals: SignalNames) -> Discovered | None:
+    """How the terms were found; None where nothing was compared."""
+    if "discovered" not in root.group:
+        return None
+    group = root.child("discovered")
+    trial = _read_content(read_trial(group), is_trial=True)
+    if trial.run.held_out is None:
+        raise group.fault("trial", "must have data that were held out")
+    if trial.run.data.names.ordered[:-1] != signals.ordered[:-1]:
+        raise group.fault("trial", "must be of the run's signals")
+    return read_discovered(group, signals, Trial(trial.traces, trial.run, trial.chain_numbers))
 
 
 def _read_weights(root: StoredGroup, chains: list[int]) -> dict[int, float] | None:

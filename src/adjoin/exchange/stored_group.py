@@ -166,7 +166,7 @@ class StoredGroup:
     def mapping(self, name: str) -> dict[str, Any]:
         """The JSON object in an attribute."""
         try:
-            value = json.loads(self.text(name), parse_constant=_refuse)
+            value = json.loads(self.text(name), parse_constant=refuse_constant)
         except AdjoinError:
             raise
         except (ValueError, RecursionError) as error:
@@ -176,6 +176,6 @@ class StoredGroup:
         return value
 
 
-def _refuse(constant: str) -> None:
+def refuse_constant(constant: str) -> None:
     """NaN and Infinity are Python's own, not JSON."""
     raise ValueError(constant)

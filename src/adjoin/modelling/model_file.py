@@ -66,6 +66,16 @@ def write_model(
     sampling_time : float, optional
         Seconds between two samples of the data it is for; a remark in the file.
     """
+    text = model_to_text(model, sampling_time)
+    try:
+        model_from_text(text)  # beyond the bounds of typed equations are models it cannot read
+    except AdjoinError as error:
+        raise AdjoinError(f"cannot write '{path}': {error}") from None
+    write_whole(path, text)
+
+
+def model_to_text(model: Model, sampling_time: float | None = None) -> str:
+    """What a model file holds."""
     names = model.names
     fields: dict[str, Any] = {
         "format": FORMAT,
@@ -80,12 +90,7 @@ def write_model(
     }
     if model.limits is not None:
         fields["limits"] = list(model.limits)
-    text = json.dumps(fields, indent=2) + "\n"
-    try:
-        _read(text)  # beyond the bounds of typed equations lie models that could not be read
-    except AdjoinError as error:
-        raise AdjoinError(f"cannot write '{path}': {error}") from None
-    write_whole(path, text)
+    return json.dumps(fields, indent=2) + "\n"
 
 
 def read_model(path: str | os.PathLike[str]) -> ModelFields:
@@ -99,7 +104,7 @@ def read_model(path: str | os.PathLike[str]) -> ModelFields:
     with opened(path) as file:
         content = file.read()
     try:
-        return _read(content.decode("utf-8-sig"))
+        return model_from_text(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         reason = f"it is not text in UTF-8 (byte {error.start})"
     except AdjoinError as error:
@@ -107,7 +112,8 @@ def read_model(path: str | os.PathLike[str]) -> ModelFields:
     raise AdjoinError(f"'{path}' is not a model file that can be read: {reason}")
 
 
-def _read(text: str) -> ModelFields:
+def model_from_text(text: str) -> ModelFields:
+    """The arguments of the `Model` that a model file holds."""
     fields = _fields(text)
     inputs = fields["inputs"]
     if not (isinstance(inputs, list) and all(map(_is_text, inputs))):

@@ -28,6 +28,7 @@ from adjoin.inference.prior import Prior
 from adjoin.inference.settings import RunSettings
 from adjoin.inference.traces import ChainTrace
 from adjoin.model import Model
+from adjoin.results.discovered import Discovered
 from adjoin.results.draws import Draws, averages, log_density
 from adjoin.results.masses import is_settled, mass_text
 from adjoin.results.run import Run
@@ -54,12 +55,15 @@ class Sample:
         What the chains were called in the run they come from.
     weights : mapping of int to float, optional
         How much each chain counts, by its number. Default: as much as it has draws.
+    discovered : Discovered, optional
+        How its terms were found, where candidates were compared.
     """
 
     traces: tuple[ChainTrace, ...]
     run: Run
     chain_numbers: tuple[int, ...] = ()
     weights: Mapping[int, float] | None = None
+    discovered: Discovered | None = None
 
     def __post_init__(self) -> None:
         if not self.chain_numbers:

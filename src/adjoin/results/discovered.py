@@ -1,0 +1,88 @@
+"""How the terms of a run were found, where candidates were compared: what goes with its posterior.
+
+Receives what ``discovery`` compared, as plain values; goes with a `Sample` into its file, and lets
+reports say what was tried without trying it again. Verdicts are worked out anew from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from adjoin.inference.traces import ChainTrace
+from adjoin.model import Model
+from adjoin.results.run import Run
+
+
+class Trial(NamedTuple):
+    """The chosen terms, fitted without one fold: the arguments of a `Sample`, in its order.
+
+    What the fold held out is the run's ``held_out``.
+    """
+
+    traces: tuple[ChainTrace, ...]
+    run: Run
+    chain_numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Discovered:
+    """What was compared, and how it came out.
+
+    Parameters
+    ----------
+    candidates : tuple of mapping
+        The best size of every model class, best first: ``words`` and ``settings`` of the class,
+        ``n_terms``, the held-out error ``validation`` (``nmse`` and its standard error ``sd`` in
+        percent of the output's variance, None where runs were lost; ``n_lost``), ``cpu_s``,
+        ``is_checked`` (whether its terms were held against every fold again) and ``chosen``.
+    n_tried, n_lost : int
+        How many models were compared, and how many of them ran away on held-out data.
+    folds : tuple of str
+        What was held out, in words.
+    beyond : mapping of str to float
+        Signals that go farther in some held-out data than in what was fitted, and how many times.
+    apart : float or None
+        How far the equation's free run is from that of the average, in standard deviations of the
+        output; None where there is nothing to average.
+    settings : mapping
+        What the comparison was asked for.
+    average : tuple of Model
+        The best candidates, fitted to all data; the first is the chosen one.
+    trial : Trial
+        The chosen terms, fitted without one fold.
+    """
+
+    candidates: tuple[Mapping[str, Any], ...]
+    n_tried: int
+    n_lost: int
+    folds: tuple[str, ...]
+    beyond: Mapping[str, float]
+    apart: float | None
+    settings: Mapping[str, Any]
+    average: tuple[Model, ...]
+    trial: Trial
+
+    @property
+    def chosen(self) -> Mapping[str, Any] | None:
+        """The row of the chosen candidate; None where nothing was found."""
+        return next((row for row in self.candidates if row["chosen"]), None)
+
+    @property
+    def best(self) -> Mapping[str, Any]:
+        """The row of the smallest held-out error."""
+        return self.candidates[0]
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """All but the models and the trial, as plain values."""
+        return {
+            "candidates": [dict(row) for row in self.candidates],
+            "n_tried": self.n_tried,
+            "n_lost": self.n_lost,
+            "folds": list(self.folds),
+            "beyond": dict(self.beyond),
+            "apart": self.apart,
+            "settings": dict(self.settings),
+        }
