@@ -44,8 +44,11 @@ def test_the_equation_simulates_what_it_has_not_seen(found: Discovery) -> None:
 def test_the_answer_is_fitted_to_all_data(found: Discovery, data: Dataset) -> None:
     assert found.posterior.data.n_samples == data.n_samples
     assert found.posterior.held_out is None
-    assert found.trial.posterior.held_out is not None
-    assert found.posterior.structure(0) == found.average.models[0].structure
+    train, validation = found.assessment.parts
+    assert train.posterior is found.posterior
+    assert validation.posterior.held_out is validation.data
+    assert validation.posterior.data.n_samples < data.n_samples
+    assert found.posterior.structure(0) == found.model.structure
 
 
 def test_the_same_seed_gives_the_same_bits_whatever_the_workers(

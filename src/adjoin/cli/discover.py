@@ -77,8 +77,8 @@ def discover(
 ) -> None:
     """Discover the equation behind measured data: compare many models on held-out data.
 
-    Looks at the data, compares model classes by free runs on what was held out, and fits the best
-    to all data. The page shows the chosen equation on what one fold held out.
+    Looks at the data, compares many settings by free runs on what was held out, and fits the best
+    to all data. The page shows the equation, and how it simulates what one fold held out.
 
     [dim]Example:[/dim] adjoin discover rig.csv --inputs force --output velocity --out rig.nc
     """
@@ -106,11 +106,11 @@ def discover(
             n_jobs=jobs,
             observe=lambda words: status.update(f"{words} …"),
         )
-    posterior = found.posterior.with_source([str(file) for file in data])
+    found = found.with_source([str(file) for file in data])
     if out is not None:
-        posterior.save(out)
+        found.posterior.save(out)
     if page is not None:
-        write_page(found.trial, page, "", out.name if out else "")
+        write_page(found.assessment, page, "", out.name if out else "")
     written = {"run": out, "report": page}
     for path in filter(None, written.values()):
         say(f"wrote {path}")

@@ -69,9 +69,9 @@ class Candidate:
         sd = float(share.std(ddof=1) / math.sqrt(share.size)) if share.size > 1 else math.inf
         return cls(setting, n_terms, error, mean, sd, int((~is_kept).sum()), cpu_s)
 
-    def with_error(self, error: np.ndarray, variance: float) -> Candidate:
-        """The same with the larger errors of a second look."""
-        found = Candidate.of(self.setting, self.n_terms, error, variance, self.cpu_s)
+    def with_error(self, error: np.ndarray, n_terms: int, variance: float) -> Candidate:
+        """The same with the larger errors of a second look, and its size on all data."""
+        found = Candidate.of(self.setting, n_terms, error, variance, self.cpu_s)
         return replace(found, is_checked=True)
 
     @property
@@ -82,10 +82,12 @@ class Candidate:
     @property
     def plain(self) -> dict[str, Any]:
         """As plain values."""
+        nmse, sd = (value if math.isfinite(value) else None for value in (self.nmse, self.sd))
         return {
+            "words": self.setting.words,
             "settings": self.setting.plain,
             "n_terms": self.n_terms,
-            "validation": {"nmse": self.nmse, "sd": self.sd, "n_lost": self.n_lost},
+            "validation": {"nmse": nmse, "sd": sd, "n_lost": self.n_lost},
             "cpu_s": self.cpu_s,
             "is_checked": self.is_checked,
         }
@@ -98,7 +100,12 @@ def rank(paths: Sequence[Path], variance: float) -> list[Candidate]:
         for path in paths
         for size, error in zip(path.n_terms, path.error, strict=True)
     ]
-    return sorted(found, key=lambda one: (one.n_lost, one.nmse, one.n_terms))
+    return sorted(found, key=order)
+
+
+def order(one: Candidate) -> tuple[int, float, int]:
+    """What a ranking goes by: runs that were lost, then the error, then the size."""
+    return one.n_lost, one.nmse, one.n_terms
 
 
 def best_few(ranked: Sequence[Candidate], most: int) -> list[Candidate]:

@@ -19,28 +19,44 @@ MOST_TERMS = 60_000  # of an alphabet: beyond, a path sees too small a part of i
 
 
 class Effort(NamedTuple):
-    """How much is tried: folds, terms of the largest model, lags, and samples of a posterior."""
+    """How much is tried.
+
+    Folds; terms of the largest model; lags; samples of coefficients and noise for given terms; and
+    how many settings of each objective get a posterior of structures, of how many free runs of a
+    thousand samples each at most.
+    """
 
     n_folds: int
     max_terms: int
     lags: tuple[int, ...]
     samples: int
+    n_sampled: int
+    runs: int
 
 
 EFFORTS = {
-    "quick": Effort(2, 16, (2, 5, 10), 2_000),
-    "normal": Effort(4, 30, LAGS, 5_000),
-    "thorough": Effort(6, 45, (2, 3, 4, 6, 8, 10, 15), 20_000),
+    "quick": Effort(2, 16, (2, 5, 10), 2_000, 1, 500),
+    "normal": Effort(4, 30, LAGS, 5_000, 1, 2_000),
+    "thorough": Effort(6, 45, (2, 3, 4, 6, 8, 10, 15), 20_000, 2, 20_000),
 }
 LINEAR = "linear"
 """What a table calls linear models of all lags, fitted one step ahead."""
+WHITE, COLOURED, POWERED = "white", "ar", "auto"
+"""Posteriors of structures: by simulation with white or coloured noise, or by prediction with the
+power of the likelihood that the residuals' autocorrelation asks for."""
+_SAMPLED = {
+    WHITE: "posterior by simulation, white noise",
+    COLOURED: "posterior by simulation, coloured noise",
+    POWERED: "posterior by prediction",
+}
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One path of models: what their error is of, their lags and degree, and their units.
+    """One way to models: what their error is of, their lags and degree, and their units.
 
-    `objective` is that of forward selection, or `LINEAR`: all lags up to growing orders.
+    `objective` is that of forward selection, or `LINEAR`: all lags up to growing orders. `sampled`
+    is empty for a path of growing models; else a posterior of structures, and which.
     """
 
     objective: str
@@ -48,6 +64,7 @@ class Setting:
     max_degree: int
     center: bool
     max_terms: int
+    sampled: str = ""
 
     @property
     def words(self) -> str:
@@ -55,7 +72,8 @@ class Setting:
         if self.objective == LINEAR:
             return f"all linear terms up to lag {self.max_lag}"
         units = "deviations from means" if self.center else "raw signals"
-        return f"{self.objective}, lag {self.max_lag}, degree {self.max_degree}, {units}"
+        way = _SAMPLED.get(self.sampled, self.objective)
+        return f"{way}, lag {self.max_lag}, degree {self.max_degree}, {units}"
 
     @property
     def plain(self) -> dict[str, Any]:

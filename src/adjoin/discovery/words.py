@@ -17,8 +17,6 @@ from rich.table import Table
 from adjoin.discovery.discovery import Discovery, best_by_setting
 from adjoin.levels import CAUTION, GOOD, POOR
 from adjoin.report.findings import describe, print_terms
-from adjoin.results.assessment import assess
-from adjoin.results.scoring import VALIDATION
 
 _SHADE = {GOOD: "green", CAUTION: "yellow", POOR: "red"}
 _SHOWN = 8  # settings in the table
@@ -31,25 +29,9 @@ def describe_discovery(found: Discovery) -> dict[str, Any]:
     equation fitted without one fold, on that fold. ``held_out`` is what was compared: the error of
     all folds together.
     """
-    facts = describe(assess(found.posterior))
-    without = describe(found.trial)
-    for name in ("scores", "comparison", "runaways"):
-        facts[name][VALIDATION] = without[name][VALIDATION]
-    facts["verdict"] = found.verdict.plain
-    chosen = found.chosen
-    facts["held_out"] = None if chosen is None else chosen.plain["validation"]
-    facts["apart_from_average"] = found.findings.apart
-    facts["candidates"] = [_finite(one) for one in found.plain_candidates]
+    facts = describe(found.assessment)
     facts["timing"] = facts["timing"] | found.timing
-    facts["settings"] = facts["settings"] | {"discover": found.settings}
     return facts
-
-
-def _finite(value: Any) -> Any:
-    """Plain values without the numbers that JSON does not know."""
-    if isinstance(value, dict):
-        return {name: _finite(item) for name, item in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_discovery(console: Console, found: Discovery, spell: Callable[[str], str] = str) -> None:
@@ -83,8 +65,10 @@ def _print_candidates(console: Console, found: Discovery) -> None:
     table.add_column("terms", justify="right", no_wrap=True)
     table.add_column("what was tried", overflow="fold")
     rows = best_by_setting(found.candidates, found.chosen)
-    # Where there is an answer, only what was looked at twice has comparable figures.
-    shown = [one for one in rows if one.is_checked or found.chosen is None][:_SHOWN]
+    # Where there is an answer, only paths that were looked at twice have comparable figures.
+    shown = [one for one in rows if one.is_checked or one.setting.sampled or found.chosen is None][
+        :_SHOWN
+    ]
     for one in shown:
         lost = one.n_lost or not math.isfinite(one.nmse)
         error = "runs away" if lost else f"{one.nmse:.3g} ± {one.sd:.2g} %"
@@ -92,5 +76,5 @@ def _print_candidates(console: Console, found: Discovery) -> None:
         words = one.setting.words + (" (chosen)" if one is found.chosen else "")
         table.add_row(*(f"{mark[0]}{text}{mark[1]}" for text in (error, str(one.n_terms), words)))
     if len(rows) > len(shown):
-        table.add_row("", "", f"[dim]{len(rows) - len(shown)} more model classes[/dim]")
+        table.add_row("", "", f"[dim]{len(rows) - len(shown)} more settings[/dim]")
     console.print(table, soft_wrap=False)

@@ -23,6 +23,7 @@ from adjoin.levels import CAUTION, GOOD, POOR
 from adjoin.report.ladder_words import distance_unit, ladder_line, span
 from adjoin.results.assessment import Assessment
 from adjoin.results.collection import Collection
+from adjoin.results.discovered import Discovered
 from adjoin.results.scoring import Scores
 from adjoin.results.stage_words import in_words
 from adjoin.text import UNKNOWN, percent, rounded, summed_up
@@ -75,8 +76,23 @@ def describe(assessment: Assessment[Any]) -> dict[str, Any]:
         "settings": dict(posterior.settings),
         "version": __version__,
     }
+    if assessment.discovered is not None:
+        facts |= _describe_discovered(assessment.discovered)
+        facts["settings"] |= {"discover": dict(assessment.discovered.settings)}
     described: dict[str, Any] = _as_json(facts)
     return described
+
+
+def _describe_discovered(found: Discovered) -> dict[str, Any]:
+    """What was compared; ``held_out`` is the error of the chosen candidate on all folds."""
+    chosen = found.chosen
+    return {
+        "candidates": [dict(row) for row in found.candidates],
+        "n_tried": found.n_tried,
+        "folds": list(found.folds),
+        "held_out": None if chosen is None else chosen["validation"],
+        "apart_from_average": found.apart,
+    }
 
 
 def _describe_structures(assessment: Assessment[Any]) -> list[dict[str, Any]]:

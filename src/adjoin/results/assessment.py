@@ -28,7 +28,9 @@ from adjoin.results.answers import (
     answer_unique,
 )
 from adjoin.results.collection import Collection
+from adjoin.results.compared import answer_compared, judge
 from adjoin.results.diagnose import diagnose
+from adjoin.results.discovered import Discovered
 from adjoin.results.masses import is_settled, mass_percent, mass_text
 from adjoin.results.objections import Objection, objections
 from adjoin.results.power import dependence
@@ -57,6 +59,11 @@ class Assessment(Generic[Assessed]):
     posterior: Assessed
     all_chains: Assessed
     parts: tuple[Part, ...]
+
+    @property
+    def discovered(self) -> Discovered | None:
+        """How its terms were found, where candidates were compared."""
+        return self.all_chains.discovered
 
     @property
     def is_selected(self) -> bool:
@@ -110,7 +117,8 @@ class Assessment(Generic[Assessed]):
     def unique(self) -> Answer:
         """Whether this equation is the only one."""
         if self.all_chains.settings.keeps_terms:
-            return answer_fixed(self.posterior)
+            found = self.discovered
+            return answer_fixed(self.posterior) if found is None else answer_compared(found)
         level = self.diagnostics["verdict"]["agreement"]
         against = next((veto.short for veto in self._vetoes if veto.level == POOR), "")
         return answer_unique(self.posterior, self.all_chains, level, against)
@@ -147,12 +155,14 @@ class Assessment(Generic[Assessed]):
 
     @cached_property
     def verdict(self) -> Verdict:
-        """On the run as a whole: what forbids it, then the free run, then the chains."""
+        """On the run as a whole: what forbids it, then the free run, then the chains.
+
+        Where candidates were compared, their held-out free runs speak first.
+        """
         chains, n_chains = self.diagnostics["verdict"], self.all_chains.n_chains
         on_runs = self._on_runs
-        return make_verdict(
-            self.trusted, self.exhausted, chains, n_chains, self.objections, on_runs
-        )
+        own = make_verdict(self.trusted, self.exhausted, chains, n_chains, self.objections, on_runs)
+        return own if self.discovered is None else judge(self.discovered, own)
 
     @cached_property
     def agreement(self) -> Agreement | None:
@@ -175,7 +185,9 @@ def assess(
 ) -> Assessment[Assessed]:
     """Hold a posterior against what it was fitted to, what was held out, and test data.
 
-    Where data were held out, they select the chain that is reported.
+    Where data were held out, they select the chain that is reported. Where candidates were
+    compared, the validation part is what one fold held out, and was predicted by the chosen terms
+    as they were fitted without it.
 
     Parameters
     ----------
@@ -192,15 +204,18 @@ def assess(
     if test is not None:
         _require(test, Dataset, "a Dataset, as adjoin.read_data gives")
     given = {TRAIN: all_chains.data, VALIDATION: all_chains.held_out, test_name: test}
+    whose = dict.fromkeys(given, (all_chains.selected, all_chains))
+    if all_chains.discovered is not None:
+        without = type(all_chains)(*all_chains.discovered.trial)
+        given[VALIDATION], whose[VALIDATION] = without.held_out, (without, without)
     parts = {name: data for name, data in given.items() if data is not None}
     for name, data in parts.items():
         all_chains.require_signals(data, name)
-    posterior = all_chains.selected
     return Assessment(
-        posterior,
+        all_chains.selected,
         all_chains,
         tuple(
-            Part(name, data, posterior, all_chains, draws or affordable_draws(data.n_samples))
+            Part(name, data, *whose[name], draws or affordable_draws(data.n_samples))
             for name, data in parts.items()
         ),
     )

@@ -1,0 +1,169 @@
+"""Full posteriors of structures for the best few settings, and how they do on what is held out.
+
+A path of growing models is one model of each size; a posterior of structures, coefficients and
+noise says besides how sure each term is, and the mean of its draws' free runs is often the better
+simulation. It costs more, so that only the settings whose paths did best get one, fold after fold.
+Receives settings and folds; gives `Drawn`, which the ranking takes as one more candidate.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from adjoin.arrays import Float1D
+from adjoin.data.dataset import Dataset
+from adjoin.discovery.folds import Fold
+from adjoin.discovery.ranking import Candidate
+from adjoin.discovery.scan import N_BLOCKS, variance
+from adjoin.discovery.settings import COLOURED, POWERED, WHITE, Effort, Setting
+from adjoin.errors import AdjoinError
+from adjoin.identifier import Identifier
+from adjoin.inference.forward import PREDICTION, SIMULATION
+from adjoin.posterior import Posterior
+from adjoin.threads import n_workers
+
+N_DRAWS = 50
+_MANY_LOST = 0.05  # share of draws: a posterior that loses more is no candidate
+_FEWEST, _MOST = 200, 5_000  # samples of a chain by simulation
+_PER_SAMPLE = 6  # predictions one step ahead for each sample of given terms: they cost so little
+_LONGER = 4  # times as many samples where all data are fitted
+_NEAR = 2.0  # times the error of the best: a setting beyond is not worth a posterior
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A setting's posteriors, each fitted without one fold, and what they miss there."""
+
+    candidate: Candidate
+    posteriors: tuple[Posterior, ...]
+
+
+def choose_settings(
+    ranked: Sequence[Candidate], effort: Effort, n_rows: int
+) -> tuple[Setting, ...]:
+    """Which settings get a posterior: of each objective the best, unless far from the best of all.
+
+    By simulation with white and with coloured noise, unless the data are too many for the effort.
+    """
+    limit = _NEAR * ranked[0].nmse
+    found: list[Setting] = []
+    kinds = {SIMULATION: (WHITE, COLOURED), PREDICTION: (POWERED,)}
+    if not n_simulated(effort, n_rows):
+        del kinds[SIMULATION]
+    for objective, sampled in kinds.items():
+        settings = dict.fromkeys(
+            one.setting
+            for one in ranked
+            if one.setting.objective == objective and not one.n_lost and one.nmse <= limit
+        )
+        found += [
+            Setting(setting.objective, setting.max_lag, setting.max_degree, setting.center, 0, kind)
+            for setting, kind in product([*settings][: effort.n_sampled], sampled)
+        ]
+    return tuple(found)
+
+
+def n_simulated(effort: Effort, n_rows: int) -> int:
+    """Samples of a chain by simulation that the effort pays for; 0 where those are too few."""
+    n = effort.runs * 1000 // max(n_rows, 1)
+    return min(n, _MOST) if n >= _FEWEST else 0
+
+
+def sample(
+    setting: Setting,
+    data: Dataset,
+    held_out: Dataset | None,
+    effort: Effort,
+    known: dict[str, Any],
+    seed: int,
+    n_jobs: int | None,
+) -> Posterior:
+    """The posterior of structures of a setting; longer chains where nothing is held out."""
+    longer = _LONGER if held_out is None else 1
+    if setting.sampled == POWERED:
+        own: dict[str, Any] = {
+            "objective": "prediction",
+            "likelihood_power": "auto",
+            "samples": longer * _PER_SAMPLE * effort.samples,
+        }
+    else:
+        n_samples = n_simulated(effort, data.n_samples) or _FEWEST
+        own = {"objective": "simulation", "noise": setting.sampled, "samples": longer * n_samples}
+    identifier = Identifier(
+        max_lag=setting.max_lag,
+        max_degree=setting.max_degree,
+        center=setting.center,
+        chains=2,
+        seed=seed,
+        n_jobs=n_jobs,
+        progress=False,
+        **own,
+        **known,
+    )
+    return identifier.fit(data, held_out=held_out).posterior_
+
+
+def draw(
+    settings: Sequence[Setting],
+    folds: Sequence[Fold],
+    data: Dataset,
+    n_seed: int,
+    effort: Effort,
+    known: dict[str, Any],
+    seed: int,
+    n_jobs: int | None,
+    observe: Callable[[int, int], None],
+) -> list[Drawn]:
+    """Posteriors of all settings without each fold; a setting without one somewhere is left out."""
+    tasks = list(product(settings, folds))
+    n_done = 0
+
+    def one(task: tuple[Setting, Fold]) -> tuple[Posterior, Float1D] | None:
+        nonlocal n_done
+        setting, fold = task
+        try:
+            found = sample(setting, fold.fitted, fold.held_out, effort, known, seed, 1)
+        except AdjoinError:  # no chain has anything to show: it is no candidate
+            return None
+        error = block_errors(found, fold.held_out, n_seed)
+        n_done += 1
+        observe(n_done, len(tasks))
+        return found, error
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # chains that are left out are in the diagnostics
+        with ThreadPoolExecutor(n_workers(n_jobs, len(tasks)), "adjoin-draw") as pool:
+            results = list(pool.map(one, tasks))
+    drawn = []
+    for i, setting in enumerate(settings):
+        own = results[i * len(folds) : (i + 1) * len(folds)]
+        fits = [result for result in own if result is not None]
+        if len(fits) < len(folds):
+            continue
+        posteriors = tuple(posterior for posterior, _ in fits)
+        n_terms = int(np.median([len(posterior.structure(0)) for posterior in posteriors]))
+        error = np.array([error for _, error in fits])
+        seconds = sum(posterior.timing["total_s"] for posterior in posteriors)
+        candidate = Candidate.of(setting, n_terms, error, variance(data), seconds)
+        drawn.append(Drawn(candidate, posteriors))
+    return drawn
+
+
+def block_errors(posterior: Posterior, data: Dataset, n_seed: int) -> Float1D:
+    """As `scan.block_errors`, of the mean of free runs of drawn models."""
+    seeds = [output[: max(n_seed, posterior.max_lag)] for output in data.outputs]
+    found = posterior.simulate_records(data.inputs, seeds, N_DRAWS, 0, n_jobs=1)
+    if found.diverged > _MANY_LOST:
+        return np.full(N_BLOCKS, np.inf)
+    pairs = zip(data.outputs, found.mean, strict=True)
+    squared = np.concatenate([(y - mean)[n_seed:] ** 2 for y, mean in pairs])
+    if not np.isfinite(squared).all():
+        return np.full(N_BLOCKS, np.inf)
+    return np.array([block.mean() for block in np.array_split(squared, N_BLOCKS)])

@@ -1,0 +1,316 @@
+"""The steps of a discovery, one after the other, and what they share.
+
+Receives data and what a user allows; `discovery.discover` takes the steps: `Work.hold_out`,
+`Work.compare`, `Work.settle`.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adjoin.checks import require_seed
+from adjoin.data.dataset import Dataset
+from adjoin.discovery.average import N_BEST, NEAR, Average
+from adjoin.discovery.folds import Fold, make_folds
+from adjoin.discovery.lags import ORDERS, far_lags
+from adjoin.discovery.posteriors import Drawn, choose_settings, draw, sample
+from adjoin.discovery.ranking import Candidate, beats, best_few, choose, is_alike, order, rank
+from adjoin.discovery.refit import refit
+from adjoin.discovery.scan import N_BLOCKS, Path, block_errors, grow, scan, variance
+from adjoin.discovery.settings import LINEAR, Effort, Setting, make_settings
+from adjoin.errors import AdjoinError
+from adjoin.grammar import Structure
+from adjoin.grammar.library import Functions
+from adjoin.identifier import Identifier
+from adjoin.inference.forward import PREDICTION
+from adjoin.inference.moves import Moves
+from adjoin.model import Model
+from adjoin.posterior import Posterior
+
+_LONG = 5_000  # samples, beyond which a fold less tells as much
+
+
+class Settled(NamedTuple):
+    """What was chosen, the best together, and posteriors of all data and without one fold.
+
+    `trial` has that fold as held-out data.
+    """
+
+    ranked: list[Candidate]
+    chosen: Candidate | None
+    average: Average
+    posterior: Posterior
+    trial: Posterior
+
+
+class Work:
+    """What all steps share."""
+
+    def __init__(
+        self,
+        data: Dataset,
+        effort: Effort,
+        functions: Functions,
+        initial: str | None,
+        seed: int,
+        n_jobs: int | None,
+        observe: Callable[[str], None] | None,
+    ) -> None:
+        if not isinstance(data, Dataset):
+            raise AdjoinError(
+                f"discover needs a Dataset, as adjoin.read_data gives, not {data!r:.60}"
+            )
+        data.require_variation()
+        require_seed(seed)
+        self.data, self.effort, self.seed, self.n_jobs = data, effort, seed, n_jobs
+        self.function_names = (
+            tuple(part.strip() for part in functions.split(",") if part.strip())
+            if isinstance(functions, str)
+            else tuple(functions)
+        )
+        given = {"functions": self.function_names, "initial": initial}
+        self.known: dict[str, Any] = {name: value for name, value in given.items() if value}
+        self.say = observe or (lambda words: None)
+        self.n_seed, self.scale = 1, variance(data)
+
+    def hold_out(self, validation: float | None, max_lag: int | None) -> tuple[Fold, ...]:
+        """The folds; runs are scored from the same sample on for all candidates."""
+        longest = max(map(len, self.data.records))
+        self.n_seed = min(max_lag or ORDERS[-1], max(longest // 20, 2))
+        n_folds = self.effort.n_folds - (self.data.n_samples > _LONG)
+        return make_folds(self.data, self.n_seed, max(n_folds, 2), validation)
+
+    def compare(
+        self, folds: tuple[Fold, ...], max_lag: int | None, max_degree: int | None
+    ) -> list[Candidate]:
+        """All models of all paths, best held-out error first."""
+        most = min(max_lag or ORDERS[-1], self.n_seed)
+        paths = []
+        if not self.known:
+            self.say("linear models of all lags")
+            whole = Setting(LINEAR, most, 1, False, 0)
+            paths += scan([whole], folds, self.n_seed, {}, self.seed, 1)
+            paths = [path for path in paths if path.n_terms]
+        far = self._far(paths[0]) if paths else ()
+        settings = make_settings(
+            self.effort,
+            len(self.data.names.inputs),
+            len(self.function_names),
+            far,
+            None if max_lag is None and most >= self.effort.lags[-1] else most,
+            max_degree,
+            may_center=not self.known,
+        )
+        if not settings:
+            raise AdjoinError("nothing is left to be tried; allow a larger max_lag or max_degree")
+        best, n_done, total = math.inf, 0, len(settings)
+
+        def tell(path: Path) -> None:
+            nonlocal best, n_done
+            n_done += 1
+            best = min(best, 100.0 * float(path.error.mean(axis=(1, 2)).min()) / self.scale)
+            found = f"; the best misses {best:.3g} % of the variance" if best < math.inf else ""
+            self.say(f"{n_done} of {total} settings{found}")
+
+        self.say(f"0 of {total} settings")
+        paths += scan(settings, folds, self.n_seed, self.known, self.seed, self.n_jobs, tell)
+        return rank(paths, self.scale)
+
+    def _far(self, linear: Path) -> tuple[int, ...]:
+        """Lags beyond the usual ones that linear models gain from."""
+        per_lag = 1 + len(self.data.names.inputs)
+        errors = {
+            (size - per_lag) // per_lag: float(error.mean())
+            for size, error in zip(linear.n_terms, linear.error, strict=True)
+        }
+        return far_lags(errors, self.effort.lags[-1])
+
+    def settle(self, ranked: list[Candidate], folds: Sequence[Fold]) -> Settled:
+        """Which candidate is the answer, and the best ones fitted to all data.
+
+        The best few are grown on all data, and their terms are held against every fold again; the
+        larger of both errors counts. The best settings get posteriors of structures; one that does
+        as well as the best of the paths is preferred, as it says how sure its terms are.
+        """
+        if not beats(ranked[0], _mean_errors(folds, self.n_seed)):
+            average = Average((self._mean(),))
+            return Settled(ranked, None, average, *self._fixed(None, average.models[0], folds))
+        kept = best_few(ranked, N_BEST)
+        self.say(f"fitting the best {len(kept)} to all data")
+        paths: dict[Setting, dict[int, Model]] = {}
+        for setting in dict.fromkeys(one.setting for one in kept):
+            paths[setting] = grow(setting, self.data, self.known, self.seed)
+        grown = {one: _of_size(paths[one.setting], one.n_terms) for one in kept}
+        again = {self._again(one, model, folds): model for one, model in grown.items()}
+        drawn = self._draw(sorted(again, key=order), folds)
+        best = choose(sorted(again, key=order))
+        looked_at = [*again, *(one.candidate for one in drawn)]
+        everything = sorted([*looked_at, *(one for one in ranked if one not in grown)], key=order)
+        if sampled := self._preferred(drawn, min(again, key=order), folds):
+            candidate, posterior, trial = sampled
+            everything[everything.index(_of_setting(drawn, candidate.setting))] = candidate
+            everything.sort(key=order)
+            near = _near(again, candidate)
+            draws = posterior.draw_models(N_BEST - 1, self.seed)
+            average = Average((posterior.map_model, *draws, *near))
+            return Settled(everything, candidate, average, posterior, trial)
+        average = Average((again[best], *_near(again, best, but=best)))
+        return Settled(everything, best, average, *self._fixed(best, again[best], folds))
+
+    def _again(self, one: Candidate, model: Model, folds: Sequence[Fold]) -> Candidate:
+        """A candidate with the larger of two errors.
+
+        That of what was grown without a fold, and that of these terms fitted without it.
+        """
+        errors = [
+            block_errors(refit(model, fold.fitted, one.setting), fold.held_out, self.n_seed)
+            for fold in folds
+        ]
+        return one.with_error(np.maximum(one.error, np.array(errors)), len(model.theta), self.scale)
+
+    def _draw(self, ranked: Sequence[Candidate], folds: Sequence[Fold]) -> list[Drawn]:
+        settings = choose_settings(ranked, self.effort, self.data.n_samples)
+        settings = tuple(setting for setting in settings if setting.max_lag <= self.n_seed)
+
+        def tell(n_done: int, total: int) -> None:
+            self.say(f"posteriors of the best settings: {n_done} of {total}")
+
+        if not settings:
+            return []
+        tell(0, len(settings) * len(folds))
+        return draw(
+            settings,
+            folds,
+            self.data,
+            self.n_seed,
+            self.effort,
+            self.known,
+            self.seed,
+            self.n_jobs,
+            tell,
+        )
+
+    def _preferred(
+        self, drawn: Sequence[Drawn], best: Candidate, folds: Sequence[Fold]
+    ) -> tuple[Candidate, Posterior, Posterior] | None:
+        """The best posterior, fitted to all data, if it does as well as the best of the paths."""
+        for one in sorted(drawn, key=lambda one: order(one.candidate)):
+            if not _is_as_good(one.candidate, best):
+                return None
+            self.say("the posterior of the chosen setting")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # chains that are left out are in the diagnostics
+                posterior = sample(
+                    one.candidate.setting,
+                    self.data,
+                    None,
+                    self.effort,
+                    self.known,
+                    self.seed,
+                    self.n_jobs,
+                )
+            candidate = self._again(one.candidate, posterior.map_model, folds)
+            if _is_as_good(candidate, best):
+                return candidate, posterior, one.posteriors[_middle(candidate, folds)]
+        return None
+
+    def _mean(self) -> Model:
+        """The mean of the output, and nothing else."""
+        outputs = np.concatenate(self.data.outputs)
+        constant = Structure(((),), self.data.names)
+        return Model(constant, (float(outputs.mean()),), float(outputs.std()))
+
+    def _fixed(
+        self, chosen: Candidate | None, model: Model, folds: Sequence[Fold]
+    ) -> tuple[Posterior, Posterior]:
+        """Coefficients and noise of the chosen terms: of all data, and without one fold."""
+        self.say("sampling coefficients and noise of the chosen equation")
+        fold = folds[_middle(chosen, folds)]
+        everything = self._sampled(chosen, model, self.data, None)
+        return everything, self._sampled(chosen, model, fold.fitted, fold.held_out)
+
+    def _sampled(
+        self, chosen: Candidate | None, model: Model, data: Dataset, held_out: Dataset | None
+    ) -> Posterior:
+        structure = model.structure
+        is_run = chosen is not None and chosen.setting.objective not in (PREDICTION, LINEAR)
+        identifier = Identifier(
+            objective="simulation" if is_run else "prediction",
+            max_lag=max(model.max_lag, 1),
+            max_degree=max(structure.max_degree, 1),
+            initial=str(structure),
+            functions=self.function_names,
+            center=chosen is not None and chosen.setting.center,
+            moves=Moves.fixed(),
+            search={"candidates": 0, "rungs": 1},
+            samples=self.effort.samples,
+            chains=2,
+            seed=self.seed,
+            n_jobs=self.n_jobs,
+            progress=False,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # chains that are left out are in the diagnostics
+            return identifier.fit(data, held_out=held_out).posterior_
+
+
+class Clock:
+    """Seconds since it was made, and since it was last asked."""
+
+    def __init__(self) -> None:
+        self._begin = self._last = time.perf_counter()
+
+    def lap(self) -> float:
+        """Since it was last asked."""
+        last, self._last = self._last, time.perf_counter()
+        return self._last - last
+
+    @property
+    def total(self) -> float:
+        """Since it was made."""
+        return time.perf_counter() - self._begin
+
+
+def _is_as_good(one: Candidate, best: Candidate) -> bool:
+    return math.isfinite(one.nmse) and (one.nmse <= best.nmse or is_alike(one, best))
+
+
+def _near(
+    again: dict[Candidate, Model], best: Candidate, but: Candidate | None = None
+) -> list[Model]:
+    """The models that are nearly as good as the chosen one, best first."""
+    found = [one for one in sorted(again, key=order) if one.nmse <= NEAR * best.nmse]
+    return [again[one] for one in found if one is not but]
+
+
+def _of_setting(drawn: Sequence[Drawn], setting: Setting) -> Candidate:
+    return next(one.candidate for one in drawn if one.candidate.setting == setting)
+
+
+def _of_size(models: dict[int, Model], n_terms: int) -> Model:
+    """The model of that size, or the largest below it, as paths may end early."""
+    return models[max([size for size in models if size <= n_terms] or [min(models)])]
+
+
+def _middle(chosen: Candidate | None, folds: Sequence[Fold]) -> int:
+    """The fold that was neither easy nor hard for the chosen candidate."""
+    if chosen is None:
+        return len(folds) - 1
+    ascending = np.argsort(chosen.error.mean(axis=1), kind="stable")
+    return int(ascending[len(ascending) // 2])
+
+
+def _mean_errors(folds: Sequence[Fold], n_seed: int) -> np.ndarray:
+    """What the mean of the fitted output misses, as `scan.block_errors` does."""
+    found = []
+    for fold in folds:
+        mean = np.concatenate(fold.fitted.outputs).mean()
+        squared = np.concatenate([(y[n_seed:] - mean) ** 2 for y in fold.held_out.outputs])
+        found.append([block.mean() for block in np.array_split(squared, N_BLOCKS)])
+    return np.array(found)

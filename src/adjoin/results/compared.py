@@ -1,0 +1,134 @@
+"""What a comparison of candidates says: the held-out free run first, then what makes it less sure.
+
+Receives a `Discovered` and the verdict on the run itself; gives the verdict that pages, terminals
+and JSON show, and the answer to whether the equation is the only one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from adjoin.levels import CAUTION, GOOD, POOR, worst
+from adjoin.results.advice import Verdict
+from adjoin.results.answers import Answer
+from adjoin.results.discovered import Discovered
+from adjoin.text import counted
+
+_PART_MISSED, _HALF_MISSED = 10.0, 50.0  # percent of the variance, as answers about free runs have
+_FAR_APART = 0.1  # standard deviations between the equation's run and the average of the best
+_NEARLY = 1.1  # times its error: a setting within it is nearly as good
+_MOST_NAMED = 3
+_MOST_STEPS = 3
+_CHECK = "look at the data first: adjoin check"
+
+
+def judge(found: Discovered, own: Verdict) -> Verdict:
+    """Put the comparison before what is said of the run itself."""
+    beyond, chosen = _on_range(found), found.chosen
+    if chosen is None:
+        best = _missed(found.best["validation"]["nmse"])
+        reasons = (
+            "no candidate's held-out free run is surely better than the mean of the output: the"
+            f" best of {found.n_tried:,} {best}",
+            *beyond,
+        )
+        to_do = (
+            "check that inputs and output belong together and are not swapped (adjoin check)",
+            "measure with a larger or richer input, or another input that drives the output",
+        )
+        return Verdict(POOR, "no model: nothing was found", reasons, (), to_do)
+    nmse, sd = chosen["validation"]["nmse"], chosen["validation"]["sd"]
+    said = [
+        f"held-out free runs miss {nmse:.3g} ± {sd:.2g} % of the variance"
+        f" ({counted(len(found.folds), 'fold')}), {_compared(found, chosen)}",
+        *beyond,
+    ]
+    if found.n_lost:
+        said.append(f"{found.n_lost:,} of {found.n_tried:,} candidates ran away on held-out data")
+    if found.apart is not None:
+        said.append(
+            f"its free run is {found.apart:.1%} of the output's standard deviation from the average"
+            " of the best candidates"
+        )
+    level = _level(nmse)
+    is_far = found.apart is not None and found.apart > _FAR_APART
+    levels = [level, CAUTION if beyond else GOOD, CAUTION if is_far else GOOD]
+    summary = {
+        GOOD: f"it simulates held-out data: {100.0 - nmse:.1f} % of the variance explained",
+        CAUTION: f"it simulates held-out data in part: {100.0 - nmse:.0f} % of the variance"
+        " explained",
+        POOR: f"it does not simulate held-out data: {nmse:.0f} % of the variance missed",
+    }[level]
+    steps = (*_on_steps(nmse, beyond), *own.next)
+    on_model = (*said, *own.on_model)
+    return Verdict(
+        worst(levels), summary, on_model, own.on_chains, steps[:_MOST_STEPS], own.settled
+    )
+
+
+def answer_compared(found: Discovered) -> Answer:
+    """Whether the equation is the only one, where its terms were chosen and not sampled."""
+    chosen = found.chosen
+    if chosen is None:
+        return Answer(POOR, "There is none", ("nothing is better than the mean of the output",))
+    limit = _NEARLY * chosen["validation"]["nmse"]
+    near = sum(
+        row["validation"]["nmse"] is not None and row["validation"]["nmse"] <= limit
+        for row in found.candidates
+    )
+    others = {0: "no other setting has", 1: "one other setting has"}.get(
+        near - 1, f"{near - 1} other settings have"
+    )
+    reasons = [
+        f"its terms are those of the best of {_tried(found)} on held-out data, and were then kept",
+        f"{others} a model that is nearly as good (held-out error within {_NEARLY - 1.0:.0%})",
+    ]
+    if found.apart is not None:
+        reasons.append(
+            f"the average of the best simulates {found.apart:.1%} of a standard deviation apart"
+        )
+    if near > 1:
+        return Answer(CAUTION, "No: others simulate nearly as well", tuple(reasons))
+    return Answer(CAUTION, "The best of what was tried", tuple(reasons))
+
+
+def _missed(nmse: float | None) -> str:
+    return "runs away" if nmse is None else f"misses {nmse:.3g} % of the variance"
+
+
+def _level(nmse: float) -> str:
+    if nmse <= _PART_MISSED:
+        return GOOD
+    return CAUTION if nmse <= _HALF_MISSED else POOR
+
+
+def _compared(found: Discovered, chosen: Mapping[str, Any]) -> str:
+    """How the chosen one stands among the others."""
+    best, tried = found.best, f"the best of {_tried(found)}"
+    if chosen is best:
+        return tried
+    error = best["validation"]["nmse"]
+    return f"as good as {tried} ({error:.3g} % with {best['n_terms']} terms), and preferred to it"
+
+
+def _tried(found: Discovered) -> str:
+    return f"{counted(found.n_tried, 'model')} in {counted(len(found.candidates), 'setting')}"
+
+
+def _on_range(found: Discovered) -> list[str]:
+    """Where what was held out goes beyond what was fitted."""
+    if not found.beyond:
+        return []
+    named = [f"{name} ({times:.1f} times)" for name, times in found.beyond.items()][:_MOST_NAMED]
+    return [f"some held-out data go beyond the range that was fitted: {', '.join(named)}"]
+
+
+def _on_steps(nmse: float, beyond: list[str]) -> list[str]:
+    """What the comparison itself suggests."""
+    steps = []
+    if beyond:
+        steps.append("measure records that each cover the whole range of the signals")
+    if nmse > _HALF_MISSED:
+        steps.append(_CHECK)
+    return steps
