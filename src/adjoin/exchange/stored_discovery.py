@@ -122,7 +122,10 @@ def _is_row(row: Any) -> bool:
 def _average(group: StoredGroup, texts: Any, names: SignalNames) -> tuple[Model, ...]:
     if not (isinstance(texts, list) and texts and all(isinstance(text, str) for text in texts)):
         raise group.fault("facts", "must have models to average")
-    models = tuple(Model(*model_from_text(text)) for text in texts)
+    try:
+        models = tuple(Model(*model_from_text(text)) for text in texts)
+    except AdjoinError as error:
+        raise group.fault("facts", f"must have models to average ({error})") from None
     if any(model.names.ordered[:-1] != names.ordered[:-1] for model in models):
         raise group.fault("facts", "must have models of the run's signals")
     return models
