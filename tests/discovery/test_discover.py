@@ -51,6 +51,15 @@ def test_the_answer_is_fitted_to_all_data(found: Discovery, data: Dataset) -> No
     assert found.posterior.structure(0) == found.model.structure
 
 
+def test_a_posterior_that_does_as_well_as_the_best_path_is_the_answer(found: Discovery) -> None:
+    assert found.chosen is not None
+    assert found.chosen.setting.sampled
+    assert not found.posterior.settings.keeps_terms
+    inclusion = found.posterior.terms.set_index("term")["inclusion"]
+    assert (inclusion[["u(k-1)", "u(k-1)^2", "y(k-1)", "1"]] > 0.9).all()
+    assert found.verdict.on_model[0].startswith("held-out free runs miss")
+
+
 def test_the_same_seed_gives_the_same_bits_whatever_the_workers(
     found: Discovery, data: Dataset
 ) -> None:

@@ -35,9 +35,9 @@ class Effort(NamedTuple):
 
 
 EFFORTS = {
-    "quick": Effort(2, 16, (2, 5, 10), 2_000, 1, 500),
-    "normal": Effort(4, 30, LAGS, 5_000, 1, 2_000),
-    "thorough": Effort(6, 45, (2, 3, 4, 6, 8, 10, 15), 20_000, 2, 20_000),
+    "quick": Effort(2, 16, (2, 5, 10), 2_000, 1, 200),
+    "normal": Effort(4, 30, LAGS, 5_000, 1, 600),
+    "thorough": Effort(6, 45, (2, 3, 4, 6, 8, 10, 15), 20_000, 2, 6_000),
 }
 LINEAR = "linear"
 """What a table calls linear models of all lags, fitted one step ahead."""

@@ -1,0 +1,71 @@
+"""Which settings get a posterior of structures, and what its held-out error is of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.systems import quick, simulated
+
+from adjoin import Dataset
+from adjoin.discovery.posteriors import N_DRAWS, block_errors, choose_settings, n_simulated
+from adjoin.discovery.ranking import Candidate
+from adjoin.discovery.settings import EFFORTS, Setting
+
+NORMAL, THOROUGH = EFFORTS["normal"], EFFORTS["thorough"]
+
+
+def candidate(objective: str, lag: int, nmse: float, n_lost: int = 0) -> Candidate:
+    error = np.full((2, 5), np.nan)
+    return Candidate(Setting(objective, lag, 2, False, 20), 5, error, nmse, 0.1, n_lost, 1.0)
+
+
+RANKED = [
+    candidate("simulation", 3, 1.0),
+    candidate("simulation", 3, 1.1),
+    candidate("linear", 40, 1.2),
+    candidate("prediction", 5, 1.9),
+    candidate("simulation", 5, 1.95),
+    candidate("prediction", 2, 2.1),
+]
+
+
+def test_the_best_setting_of_each_objective_gets_posteriors() -> None:
+    found = choose_settings(RANKED, NORMAL, 1_000)
+    assert [(one.sampled, one.max_lag) for one in found] == [("white", 3), ("ar", 3), ("auto", 5)]
+
+
+def test_more_effort_looks_at_more_settings_but_not_at_those_far_from_the_best() -> None:
+    found = choose_settings(RANKED, THOROUGH, 1_000)
+    lags = [(one.sampled, one.max_lag) for one in found]
+    assert lags == [("white", 3), ("ar", 3), ("white", 5), ("ar", 5), ("auto", 5)]
+
+
+def test_settings_whose_runs_were_lost_are_not_taken() -> None:
+    lost = [replace(one, n_lost=1) for one in RANKED if one.setting.objective == "prediction"]
+    found = choose_settings([RANKED[0], *lost], THOROUGH, 1_000)
+    assert {one.objective for one in found} == {"simulation"}
+
+
+def test_long_records_get_shorter_chains_and_very_long_ones_none_by_simulation() -> None:
+    assert n_simulated(NORMAL, 1_000) == 2 * n_simulated(NORMAL, 2_000)
+    assert n_simulated(NORMAL, 3_001) == 0
+    assert n_simulated(THOROUGH, 10) == n_simulated(THOROUGH, 100)
+    assert {one.sampled for one in choose_settings(RANKED, NORMAL, 50_000)} == {"auto"}
+
+
+def test_the_held_out_error_is_that_of_the_mean_of_the_draws() -> None:
+    u, y = simulated(n=300)
+    posterior = quick().fit(u[:200], y[:200]).posterior_
+    held_out = Dataset.from_arrays(u[200:], y[200:])
+    mean = posterior.simulate(held_out.u, held_out.y[:20], draws=N_DRAWS, seed=0).mean
+    expected = ((held_out.y - mean)[20:] ** 2).reshape(5, 16).mean(axis=1)
+    assert block_errors(posterior, held_out, 20) == pytest.approx(expected)
+
+
+def test_a_posterior_whose_draws_run_away_is_lost() -> None:
+    u, y = simulated(n=300)
+    posterior = quick().fit(u[:200], y[:200]).posterior_
+    held_out = Dataset.from_arrays(50.0 * u[200:], y[200:])  # far beyond what was fitted
+    assert np.isinf(block_errors(posterior, held_out, 20)).all()
