@@ -17,8 +17,10 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	@touch $(STAMP)
 
+# Its files are made again each time: nothing of yours is in that folder.
 demo: install
-	@$(BIN)/adjoin demo --report demo.html --force
+	@mkdir -p demo
+	@cd demo && $(CURDIR)/$(BIN)/adjoin demo --force
 
 # A worker per core; tests/conftest.py says which gets what.
 WORKERS := --numprocesses auto --maxprocesses 4

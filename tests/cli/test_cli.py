@@ -126,9 +126,9 @@ def test_a_full_disk_is_one_line_and_status_1(option: list[str]) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
 def test_an_interrupt_ends_with_status_1_and_a_word() -> None:
     program = (
-        "import os, signal, sys; from adjoin import cli, datasets;"
+        "import os, signal, sys; from adjoin import cli; from adjoin.cases import demonstration;"
         "signal.signal(signal.SIGINT, signal.default_int_handler);"  # the background ignores it
-        "datasets.academic = lambda seed: os.kill(os.getpid(), signal.SIGINT);"
+        "demonstration.texts = lambda: os.kill(os.getpid(), signal.SIGINT);"
         "sys.argv = ['adjoin', 'demo']; cli.main()"
     )
     done = subprocess.run(

@@ -17,8 +17,9 @@ import typer
 from adjoin.cli.case import case
 from adjoin.cli.check import check
 from adjoin.cli.compare import compare
+from adjoin.cli.demo import demo
 from adjoin.cli.discover import discover
-from adjoin.cli.fit import demo, fit
+from adjoin.cli.fit import fit
 from adjoin.cli.grammar import grammar_app
 from adjoin.cli.run import report, simulate
 from adjoin.cli.spelling import spell_for

@@ -61,10 +61,11 @@ def check(
             finding["remedy"] = spell_for_fit(finding["remedy"])
         print_json(plain)
     else:
-        _print(console(), found)
+        print_check(console(), found)
 
 
-def _print(screen: Console, found: DataCheck) -> None:
+def print_check(screen: Console, found: DataCheck) -> None:
+    """What was found, one row each: how bad it is, what it is, and what to do."""
     from rich.markup import escape
     from rich.table import Table
 

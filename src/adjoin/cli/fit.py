@@ -1,4 +1,4 @@
-"""``adjoin demo`` and ``adjoin fit``: from data to a posterior."""
+"""``adjoin fit``: from data to a posterior."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ from adjoin.cli.spelling import spell_for_fit
 from adjoin.errors import AdjoinError
 
 if TYPE_CHECKING:
-    from adjoin.data.dataset import Dataset
     from adjoin.grammar import Grammar
     from adjoin.posterior import Posterior
     from adjoin.results.assessment import Assessment
@@ -44,52 +43,6 @@ OutOption = Annotated[
     Path | None,
     typer.Option("--out", metavar="RUN", help="Save the run, e.g. rig.nc, for adjoin report."),
 ]
-
-
-def demo(
-    out: OutOption = None,
-    page: ReportOption = None,
-    force: ForceOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Discover the academic system of the paper from noisy simulated data.
-
-    [dim]Example:[/dim] adjoin demo --report demo.html
-    """
-    from adjoin.report import findings, summary
-
-    require_writable({"run": out, "report": page}, [], force)
-    screen = console(stderr=True)
-    with screen.status("simulating the academic system …"):
-        from adjoin import Identifier, datasets
-        from adjoin.grammar import Grammar
-
-        benchmark = datasets.academic(seed=0)
-        truth, train, test = benchmark.truth, benchmark.train, benchmark.test
-        assert truth is not None
-    identifier = Identifier(seed=0).fit(train)
-    posterior = identifier.posterior_
-    assessment, written = _write(posterior, out, page, test)
-    is_recovered = posterior.structure(0) == truth.structure
-    if as_json:
-        told = {"truth": truth.equation, "is_recovered": is_recovered, "written": written}
-        print_json(findings.describe(assessment) | told)
-        return
-    screen = console()
-    screen.rule("[bold]1  The system, and the grammar in which it is looked for")
-    screen.print(f"truth: [bold]{truth.equation}[/bold]")
-    screen.print(f"data:  {benchmark.protocol}; noise sd {benchmark.noise_sd:.4f}")
-    summary.print_alphabet(screen, Grammar.narx())
-    screen.rule("[bold]2  What the data say")
-    findings.print_findings(screen, assessment, spell_for_fit)
-    screen.rule("[bold]3  The derivation of what was found")
-    described = summary.describe_equation(identifier.model_.equation, identifier.grammar_)
-    summary.print_derivation(screen, described)
-    if is_recovered:
-        mass = posterior.structures["mass"].iloc[0]
-        screen.print(f"[green]✓[/green] the true structure was found, with mass {mass:.3f}")
-    else:
-        screen.print("[yellow]–[/yellow] the most frequent structure is not the true one")
 
 
 def fit(
@@ -290,7 +243,7 @@ def fit(
 
 
 def _write(
-    posterior: Posterior, out: Path | None, page: Path | None, test: Dataset | None = None
+    posterior: Posterior, out: Path | None, page: Path | None
 ) -> tuple[Assessment[Posterior], dict[str, str]]:
     """Save the run, assess it, and write its page, where they are wanted; what was written."""
     if out is not None:
@@ -298,7 +251,7 @@ def _write(
     with console(stderr=True).status("simulating …"):
         from adjoin.results.assessment import assess
 
-        assessment = assess(posterior, test)
+        assessment = assess(posterior)
         assessment.prepare()
     if page is not None:
         write_page(assessment, page, "", out.name if out else "")
