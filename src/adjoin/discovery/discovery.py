@@ -22,6 +22,7 @@ from adjoin.discovery.average import Average, distance
 from adjoin.discovery.folds import Fold
 from adjoin.discovery.ranking import Candidate
 from adjoin.discovery.settings import Setting, read_effort
+from adjoin.discovery.shown import discovery_html
 from adjoin.discovery.work import Clock, Settled, Work
 from adjoin.errors import AdjoinError
 from adjoin.grammar.library import Functions
@@ -65,6 +66,12 @@ class Discovery:
 
     def __repr__(self) -> str:
         return f"Discovery({self.verdict.summary}: {self.model.equation})"
+
+    def _repr_html_(self) -> str:
+        return discovery_html(self, best_by_setting(self.candidates, self.chosen))
+
+    def _repr_latex_(self) -> str:
+        return self.model._repr_latex_()
 
     @property
     def model(self) -> Model:

@@ -21,6 +21,8 @@ from adjoin.report.style import WIDE, new_figure
 from adjoin.results.scoring import ModelRun, Part, affordable_draws
 
 _HEIGHT = 4.8  # inches
+_HOLDERS = ("posterior_", "best", "posterior")
+"""Where a fitted Identifier, a path of models and a discovery have what is drawn."""
 
 
 def plot(
@@ -39,11 +41,12 @@ def plot(
 
     Parameters
     ----------
-    subject : Posterior, fitted Identifier, Model or ForwardPath
+    subject : Posterior, fitted Identifier, Discovery, Model or ForwardPath
         A lone model has no bands; of a path the best model is shown. Of a posterior with held-out
         data it is the chain that they select.
     data : Dataset, optional
-        What to simulate. Default: the data that were held out, else those that were fitted.
+        What to simulate. Default: the data that were held out, else those that were fitted. Of a
+        discovery it is what one fold held out, by the equation as it was fitted without it.
     record : int
         Which one, where there are several.
     first, last : int, optional
@@ -59,12 +62,15 @@ def plot(
     >>> figure = adjoin.plot(model, test, first=0, last=200)
     >>> figure.savefig("simulation.png")  # doctest: +SKIP
     """
-    found = getattr(subject, "posterior_", getattr(subject, "best", subject))
+    held = next((name for name in _HOLDERS if hasattr(subject, name)), "")
+    found = getattr(subject, held) if held else subject
     if not isinstance(found, Posterior | Model):
         raise AdjoinError(
-            f"plot draws a Posterior, a fitted Identifier, a Model or a ForwardPath, not"
-            f" {subject!r:.60}"
+            f"plot draws a Posterior, a fitted Identifier, a Discovery, a Model or a ForwardPath,"
+            f" not {subject!r:.60}"
         )
+    if data is None and isinstance(found, Posterior) and found.discovered is not None:
+        found = Posterior(*found.discovered.trial)
     shown = _own_data(found) if data is None else data
     if not isinstance(shown, Dataset):
         raise AdjoinError(
@@ -79,6 +85,7 @@ def plot(
         "first": first,
         "last": last,
         "output": shown.names.output,
+        "unit": shown.units[-1] if shown.units else "",
     }
     if isinstance(found, Model):
         run = ModelRun(found, shown, found.max_lag).model_run
