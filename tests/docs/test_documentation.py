@@ -22,9 +22,15 @@ from adjoin import Grammar
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+NEWCOMERS = ("README.md", "docs/tutorial.md", "docs/discover.md")
+"""Pages that begin in the folder that `adjoin demo` leaves behind."""
 WRITTEN = ("--out", "--report", "--model", "--python", "--latex")
-SHORTER = ("--quick", "--objective", "osa", "--lambda-t", "5", "--chains", "1")
-"""What is added to a case study, which may take many minutes: of an option the last one counts."""
+SHORTER = {
+    "case": ("--quick", "--objective", "osa", "--lambda-t", "5", "--chains", "1"),
+    "discover": ("--effort", "quick", "--max-lag", "2"),
+    "fit": ("--samples", "3000"),
+}
+"""What is added to commands that take minutes and show no output: of an option the last counts."""
 
 
 def _name(page: Path) -> str:
@@ -52,8 +58,12 @@ def test_every_block_has_a_language_that_is_checked(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
-def test_python_blocks(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_blocks(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     monkeypatch.chdir(tmp_path)
+    if _name(page) in NEWCOMERS:
+        shutil.copytree(request.getfixturevalue("demo_folder"), tmp_path, dirs_exist_ok=True)
     shared: dict[str, object] = {"__name__": "__main__"}
     for block in _blocks(page):
         if block.language != "python":
@@ -99,12 +109,22 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `adjoin demo` leaves behind, and a second run beside it."""
+    folder = tmp_path_factory.mktemp("demo")
+    done = run("demo", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    shutil.copy(folder / "rig.nc", folder / "linear.nc")
+    Grammar.narx().write(folder / "my.tag")
+    return folder
+
+
 @pytest.mark.parametrize(("page", "command", "output"), _commands())
 def test_commands(
     page: str,
     command: str,
     output: str,
-    workshop: Path,
     tmp_path: Path,
     request: pytest.FixtureRequest,
 ) -> None:
@@ -116,12 +136,16 @@ def test_commands(
             assert re.search(rf"^{re.escape(target)}:", makefile, re.MULTILINE), f"make {target}"
         return
     assert program == "adjoin", page
-    shutil.copytree(workshop, tmp_path, dirs_exist_ok=True)
+    if arguments[0] == "demo":  # it takes half a minute, and the others begin with what it leaves
+        assert (request.getfixturevalue("demo_folder") / "rig.html").exists()
+        return
+    folder = request.getfixturevalue("demo_folder" if page in NEWCOMERS else "workshop")
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     for option, value in pairwise(arguments):  # a reader has not written it before
         if option in WRITTEN:
             (tmp_path / value).unlink(missing_ok=True)
-    if arguments[0] == "case":
-        arguments += SHORTER
+    if arguments[0] == "case" or (page in NEWCOMERS and not output):
+        arguments += SHORTER.get(arguments[0], ())
     if "silverbox" in arguments:
         arguments += ["--data", str(request.getfixturevalue("silverbox_folder"))]
     done = run(*arguments, cwd=tmp_path)
