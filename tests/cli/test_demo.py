@@ -42,9 +42,10 @@ def test_it_tells_the_whole_way(folder: Path, printed: str) -> None:
         "displacement(k) = ",
         "The rig is 1.2 kg",
         "On a second experiment, test.csv",
-        "rig.html, in a browser",
+        "the page, for a browser: ",
         "adjoin discover YOUR.csv",
     ]
+    assert str((folder / "rig.html").resolve()) in printed
     places = [printed.index(piece) for piece in order]
     assert places == sorted(places)
 

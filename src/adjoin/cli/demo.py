@@ -137,26 +137,23 @@ def _discovered(data: Dataset, run: Path, report: Path, is_quiet: bool) -> Disco
 
 def _print_next(screen: Console, run: Path, report: Path) -> None:
     screen.rule("[bold]4  What to do next")
+    screen.print(f"the page, for a browser: {report.resolve()}", markup=False)
+    where = "" if run.with_suffix(".html") == report else f" --out {report} --force"
     simpler = f"adjoin discover rig.csv {_SIGNALS} --effort quick --max-degree 1 --out linear.nc"
-    for why, command in (
+    own = "adjoin discover YOUR.csv --inputs A,B --output C --out mine.nc --report mine.html"
+    for why, *commands in (
+        ("put the second experiment on it:", f"adjoin report {run} --data test.csv{where}"),
+        ("run the equation on new data:", f"adjoin simulate {run} test.csv --out simulated.csv"),
         (
-            f"look at the page, {report}, in a browser; with the second experiment on it:",
-            f"adjoin report {run} --data test.csv",
+            "see what a linear model misses:",
+            simpler,
+            f"adjoin compare {run} linear.nc --data test.csv --out simulations.svg",
         ),
-        (
-            "run the equation on other inputs:",
-            f"adjoin simulate {run} test.csv --out simulated.csv",
-        ),
-        ("see what a linear model would have missed:", simpler),
-        ("", f"adjoin compare {run} linear.nc --data test.csv --out simulations.svg"),
-        (
-            "take a record of your own:",
-            "adjoin discover YOUR.csv --inputs A,B --output C --out mine.nc --report mine.html",
-        ),
+        ("take a record of your own, with the names of its columns:", own),
     ):
-        if why:
-            screen.print(why, soft_wrap=False)
-        _print_command(screen, command)
+        screen.print(why, soft_wrap=False)
+        for command in commands:
+            _print_command(screen, command)
     say(f"wrote rig.csv, test.csv, {run} and {report}")
 
 
