@@ -14,6 +14,7 @@ from adjoin.arrays import Float1D, Float2D
 from adjoin.data.dataset import Dataset
 
 _MOST_ROWS = 20_000  # of a regression; more would make its numbers no clearer
+_MOST_LAGS = 100
 _RIDGE = 1e-12  # of the variance, so that columns which are combinations of others do no harm
 
 
@@ -70,8 +71,13 @@ def residual(columns: Float2D, target: Float1D) -> Float1D:
     return np.asarray(y - x @ np.linalg.solve(gram, x.T @ y))
 
 
-def self_filter(records: Sequence[Float1D], order: int) -> tuple[Float1D, float]:
+def self_filter(
+    records: Sequence[Float1D], order: int, ridge: float = _RIDGE
+) -> tuple[Float1D, float]:
     """The filter that leaves of a signal what its past cannot predict, and the share it leaves.
+
+    With a larger `ridge`, what there would be with white noise of that share of the variance on it:
+    of signals that end at a frequency, the filter else makes all there is beyond it as large.
 
     Returns
     -------
@@ -87,7 +93,7 @@ def self_filter(records: Sequence[Float1D], order: int) -> tuple[Float1D, float]
     if len(columns) <= 2 * order or not target.std() > 0:
         return np.eye(1, order + 1)[0], 1.0
     gram = columns.T @ columns
-    gram += _RIDGE * np.trace(gram) / order * np.eye(order)
+    gram += ridge * np.trace(gram) / order * np.eye(order)
     weight = np.linalg.solve(gram, columns.T @ target[:, 0])
     left = target[:, 0] - columns @ weight
     return np.concatenate([[1.0], -weight]), float(left.var() / target.var())
@@ -118,6 +124,25 @@ def cross_correlation(
     return sums / size if size > 0 else sums
 
 
+def independent(first: Sequence[Float1D], second: Sequence[Float1D]) -> float:
+    r"""How many samples two series that know nothing of each other are worth in a correlation.
+
+    .. math:: n / (1 + 2 \sum_τ r_1(τ) r_2(τ))
+    """
+    lags = range(min(_MOST_LAGS, max(map(len, first)) // 4) + 1)
+    own = [cross_correlation(x, x, lags) for x in (first, second)]
+    n = sum(map(len, first))
+    return float(n / max(1.0 + 2.0 * float((own[0] * own[1])[1:].sum()), 1.0))
+
+
+def noise_floor(signal: Signal) -> float:
+    """Share of its spectrum's peak that a signal has near half the sampling rate."""
+    if max(map(len, signal.records)) < 64:
+        return 1.0
+    frequency, power = spectrum(signal.records, "blackmanharris")  # which lets nothing leak there
+    return float(np.median(power[frequency > 0.375]) / power.max()) if power.max() > 0 else 1.0
+
+
 def effective_size(series: Float1D) -> float:
     """How many independent samples a series is worth when its mean or slope is estimated.
 
@@ -142,7 +167,7 @@ def _without_line(values: Any) -> Any:
     return detrend(values, axis=-1)
 
 
-def spectrum(records: Sequence[Float1D]) -> tuple[Float1D, Float1D]:
+def spectrum(records: Sequence[Float1D], window: str = "hann") -> tuple[Float1D, Float1D]:
     """Welch's power density over all records, by length; frequencies per sample, from 0 to 0.5."""
     from scipy.signal import welch
 
@@ -151,7 +176,7 @@ def spectrum(records: Sequence[Float1D]) -> tuple[Float1D, Float1D]:
     total, weight = np.zeros(length // 2 + 1), 0
     for series in records:
         if len(series) >= length:
-            _, power = welch(series, nperseg=length, detrend=_without_line)
+            _, power = welch(series, window=window, nperseg=length, detrend=_without_line)
             total += len(series) * power
             weight += len(series)
     return np.arange(length // 2 + 1) / length, total / max(weight, 1)
