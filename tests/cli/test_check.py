@@ -38,6 +38,20 @@ def test_what_is_found_is_a_table_and_a_json_object(rig: Path) -> None:
     assert found["data"]["prepared"][0].startswith("3 samples missing")
 
 
+def test_a_page_of_findings_is_written_and_not_overwritten_unasked(rig: Path) -> None:
+    page = rig.with_suffix(".html")
+    arguments = ("check", str(rig), "--output", "velocity", "--report", str(page))
+    done = run(*arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["findings"][0]["evidence"]["picture"]
+    text = page.read_text(encoding="utf-8")
+    assert text.count("<svg") == 2 * len(json.loads(done.stdout)["findings"])
+    assert "--center" in text
+    assert run(*arguments).returncode == 2
+    assert run(*arguments, "--force").returncode == 0
+    assert run("check", str(rig), "--output", "velocity", "--report", str(rig)).returncode == 2
+
+
 def test_bad_data_end_with_status_2(rig: Path) -> None:
     done = run("check", str(rig), "--inputs", "torque", "--output", "velocity")
     assert done.returncode == 2

@@ -102,7 +102,8 @@ def _find_swapped(
     """An input that follows the output and does not lead it, or an output that is a command."""
     (signal, *others), (gain, *_) = inputs, gains
     if not others and gain is not None and gain.backward > _SWAPPED > gain.forward:
-        is_led = not is_narrow(signal) or _is_behind(signal, output) or _is_noisy(signal, output)
+        # a noisy look at a sine can be told by a better one, which says nothing of what is first
+        is_led = _is_behind(signal, output) or _is_noisy(signal, output)
         if is_led and gain.forward < _NOT_SWAPPED:
             words = (
                 f"the input {signal.name} follows the output {output.name}, and not the other way"

@@ -72,8 +72,9 @@ def find_timing(data: Dataset) -> Iterator[Finding]:
         yield Finding(
             "repeated-times",
             CAUTION,
-            f"{counted(timing.n_duplicates, 'time stamp')} repeat the one before: samples written"
-            " twice, or a clock with too few digits.",
+            f"{counted(timing.n_duplicates, 'time stamp')}"
+            f" {'repeats' if timing.n_duplicates == 1 else 'repeat'} the one before: samples"
+            " written twice, or a clock with too few digits.",
             "delete rows that were written twice",
             Evidence("steps"),
         )
