@@ -20,6 +20,7 @@ import argparse
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -142,5 +143,5 @@ if __name__ == "__main__":
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--clean", type=int, default=100)
     given = parser.parse_args()
-    for line in (*table_of_planted(given.seeds), "", *table_of_clean(given.clean)):
+    for line in chain(table_of_planted(given.seeds), [""], table_of_clean(given.clean)):
         print(line, flush=True)

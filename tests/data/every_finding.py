@@ -19,7 +19,7 @@ NAMES = {
     *("feedback", "few-samples", "gaps", "held", "irregular-sampling", "jitter", "leak"),
     *("missing-values", "offset", "outliers", "oversampling", "quantised", "repeated-times"),
     *("sampling", "saturation", "short-records", "stuck", "swapped", "time-goes-back"),
-    *("time-unread", "two-levels", "undersampling", "unrelated"),
+    *("time-descends", "time-unread", "two-levels", "undersampling", "unrelated"),
 }
 
 
@@ -37,6 +37,7 @@ def _of_files(folder: Path) -> Iterator[DataCheck]:
         {"time": np.where(np.arange(len(u)) == 700, even - 0.01, even), "u": u, "y": y},
         {"time": np.full(len(u), "soon"), "u": u, "y": y},
         {"time": even % 5.0, "u": u, "y": y},
+        {"time": even[::-1], "u": u, "y": y},
     )
     for table in tables:
         pd.DataFrame(table).to_csv(folder / "rig.csv", index=False)

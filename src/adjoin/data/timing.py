@@ -243,9 +243,9 @@ def describe(
 ) -> Timing:
     """What a `Dataset` keeps of a time column, given the first sample of every record."""
     starts = tuple((seconds[first] - seconds[0]).tolist())
-    if found is None:
-        return Timing(column, starts=starts)
     steps = np.diff(seconds)
+    if found is None:
+        return Timing(column, starts=starts, n_backward=int((steps[~is_new] < 0).sum()))
     own = steps[~is_new & (steps > 0)]
     return Timing(
         column,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from adjoin.data.checking.finding import Evidence, Finding
-from adjoin.data.checking.series import Signal, past, residual, signals, thinned
+from adjoin.data.checking.series import Signal, past, products, residual, signals, thinned
 from adjoin.data.dataset import Dataset
 from adjoin.levels import CAUTION, GOOD, POOR
 from adjoin.text import percent
@@ -84,8 +84,8 @@ def _order(signal: Signal) -> tuple[int, int]:
         return window, 0
     mean = signal.pooled.mean()
     centred = [part - mean for part in signal.records if len(part) >= window]
-    (columns,) = thinned(past(centred, range(window), window - 1))
-    power = np.linalg.eigvalsh(columns.T @ columns)
+    columns = past(centred, range(window), window - 1)
+    power = np.linalg.eigvalsh(products(columns, columns))
     return window, int((power > _WEAKEST * power[-1]).sum())
 
 

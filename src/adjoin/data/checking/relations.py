@@ -23,10 +23,10 @@ from adjoin.data.checking.series import (
     n_lags,
     noise_floor,
     past,
+    products,
     residual,
     self_filter,
     signals,
-    thinned,
 )
 from adjoin.data.dataset import Dataset
 from adjoin.levels import CAUTION, GOOD, POOR
@@ -54,6 +54,7 @@ _SWAPPED, _NOT_SWAPPED = 0.05, 0.02
 their own pasts, where columns are swapped. A causal system has it the other way round."""
 _JUMP = 0.05
 """Of the range: a quantised sensor takes smaller steps."""
+_FEWEST = 5  # levels of a command
 _NOISELESS = 1e-7
 """Share of a spectrum's peak that is left near half the sampling rate. A sensor has 1e-6 or more; a
 command, written with 12 bits, less where it is slow."""
@@ -162,7 +163,9 @@ def _is_stepped(signal: Signal) -> bool:
     steps = np.abs(np.concatenate([np.diff(part) for part in signal.records]))
     jumps = steps[steps > 0]
     is_still = 0 < 2 * len(jumps) < len(steps)
-    return is_still and float(np.median(jumps)) > _JUMP * float(np.ptp(signal.pooled))
+    if not is_still or len(np.unique(signal.pooled)) < _FEWEST:  # which a switch has as well
+        return False
+    return float(np.median(jumps)) > _JUMP * float(np.ptp(signal.pooled))
 
 
 def _copy(signal: Signal, output: Signal) -> int | None:
@@ -181,8 +184,12 @@ def _copy(signal: Signal, output: Signal) -> int | None:
 def _unlike(output: Signal, signal: Signal, lag: int, weights: Float1D) -> float:
     """What a filtered input leaves unexplained of the output so many samples before it."""
     early, late = max(0, -lag), max(0, lag)
-    y = [part[early : len(part) - late] for part in filtered(output.records, weights)]
-    u = [part[late : len(part) - early] for part in filtered(signal.records, weights)]
+    pairs = zip(filtered(output.records, weights), filtered(signal.records, weights), strict=True)
+    long = [(y, u) for y, u in pairs if len(y) > abs(lag)]
+    if not long:
+        return 1.0
+    y = [part[early : len(part) - late] for part, _ in long]
+    u = [part[late : len(part) - early] for _, part in long]
     first, second = np.concatenate(y), np.concatenate(u)
     if len(first) < 3 or not (np.ptp(first) > 0 and np.ptp(second) > 0):
         return 1.0
@@ -221,10 +228,8 @@ def _gains(i: int, inputs: list[Signal], output: Signal, order: int) -> _Gain | 
     pasts = [past(signal.records, lags, first) for signal in inputs]
     pasts[i] = past(inputs[i].records, longer, first)  # beyond both own pasts
     now = [past(signal.records, [0], first) for signal in (inputs[i], output)]
-    tables = thinned(own, *pasts, *now)
-    own, *pasts, u_now, y_now = tables
-    u, y = u_now[:, 0], y_now[:, 0]
-    if len(u) < max(_FEW, 10 * order * len(tables)):
+    u, y = now[0][:, 0], now[1][:, 0]
+    if len(u) < max(_FEW, 10 * order * (len(pasts) + 3)):
         return None
     known = np.column_stack(pasts)
     forward = _gain(own, np.column_stack([own, *(past[:, :order] for past in pasts)]), y)
@@ -241,7 +246,7 @@ def _gain(fewer: Float2D, more: Float2D, target: Float1D) -> float | None:
         return None
     after = residual(more, target)
     n_more, n_free = more.shape[1] - fewer.shape[1], len(target) - more.shape[1] - 1
-    share = 1.0 - float(after @ after) / float(before @ before)
+    share = 1.0 - float(products(after, after)) / float(products(before, before))
     ratio = share / max(1.0 - share, 1e-12) * n_free / n_more
     return share if f.sf(ratio, n_more, n_free) < _SURE else 0.0
 

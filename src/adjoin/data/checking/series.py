@@ -47,9 +47,14 @@ def n_lags(dataset: Dataset, most: int = 10) -> int:
 
 
 def past(records: Sequence[Float1D], lags: Sequence[int], first: int) -> Float2D:
-    """Values so many samples before each sample from `first` on, a column per lag, all records."""
+    """Values so many samples before each sample from `first` on, a column per lag, all records.
+
+    Of very many samples every so many-th, the same ones for every signal of the same records.
+    """
+    n_rows = sum(max(len(series) - first, 0) for series in records)
+    step = max(1, -(-n_rows // _MOST_ROWS))
     blocks = [
-        np.column_stack([series[first - lag : len(series) - lag] for lag in lags])
+        np.column_stack([series[first - lag : len(series) - lag : step] for lag in lags])
         for series in records
         if len(series) > first
     ]
@@ -62,13 +67,24 @@ def thinned(*tables: Float2D) -> tuple[Float2D, ...]:
     return tuple(table[::step] for table in tables)
 
 
+def products(first: Any, second: Any) -> Any:
+    """Inner products of columns, or of series, by one thread.
+
+    These sums are small, and where other programs run, threads of BLAS wait for each other: 300,000
+    samples then took 20 s instead of 0.4 s.
+    """
+    a, b = (np.ascontiguousarray(x.T) for x in (first, second))
+    letters = {(1, 1): "i,i->", (2, 1): "ji,i->j", (2, 2): "ji,ki->jk"}
+    return np.einsum(letters[a.ndim, b.ndim], a, b)
+
+
 def residual(columns: Float2D, target: Float1D) -> Float1D:
     """What least squares with a constant leave of a target."""
     x, y = columns - columns.mean(axis=0), target - target.mean()
     scale = x.std(axis=0)
     x = x / np.where(scale > 0, scale, 1.0)
-    gram = x.T @ x + _RIDGE * len(x) * np.eye(x.shape[1])
-    return np.asarray(y - x @ np.linalg.solve(gram, x.T @ y))
+    gram = products(x, x) + _RIDGE * len(x) * np.eye(x.shape[1])
+    return np.asarray(y - products(x.T, np.linalg.solve(gram, products(x, y))))
 
 
 def self_filter(
@@ -89,13 +105,12 @@ def self_filter(
     mean = float(np.concatenate(list(records)).mean())
     centred = [series - mean for series in records]
     columns, target = past(centred, range(1, order + 1), order), past(centred, [0], order)
-    columns, target = thinned(columns, target)
     if len(columns) <= 2 * order or not target.std() > 0:
         return np.eye(1, order + 1)[0], 1.0
-    gram = columns.T @ columns
+    gram = products(columns, columns)
     gram += ridge * np.trace(gram) / order * np.eye(order)
-    weight = np.linalg.solve(gram, columns.T @ target[:, 0])
-    left = target[:, 0] - columns @ weight
+    weight = np.linalg.solve(gram, products(columns, target[:, 0]))
+    left = target[:, 0] - products(columns.T, weight)
     return np.concatenate([[1.0], -weight]), float(left.var() / target.var())
 
 
@@ -119,8 +134,8 @@ def cross_correlation(
             n = min(len(a), len(b)) - abs(lag)
             if n > 0:
                 early, late = max(0, -lag), max(0, lag)
-                sums[i] += a[early : early + n] @ b[late : late + n]
-    size = np.sqrt(sum(a @ a for a in first) * sum(b @ b for b in second))
+                sums[i] += products(a[early : early + n], b[late : late + n])
+    size = np.sqrt(sum(products(a, a) for a in first) * sum(products(b, b) for b in second))
     return sums / size if size > 0 else sums
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoin.arrays import Float1D, Int1D
 from adjoin.data.checking.finding import Evidence, Finding
-from adjoin.data.checking.series import Signal, effective_size, signals
+from adjoin.data.checking.series import Signal, effective_size, products, signals
 from adjoin.data.dataset import Dataset
 from adjoin.levels import CAUTION, GOOD, POOR
 from adjoin.text import counted, percent
@@ -96,9 +96,9 @@ def _find_drift(signal: Signal) -> Iterator[Finding]:
         return
     time = np.linspace(-1.0, 1.0, len(values))
     centred = values - values.mean()
-    slope = (time @ centred) / (time @ time)
+    slope = float(products(time, centred) / products(time, time))
     left = centred - slope * time
-    share = 1.0 - (left @ left) / (centred @ centred)
+    share = float(1.0 - products(left, left) / products(centred, centred))
     if share < _DRIFT:
         return
     size = effective_size(left)

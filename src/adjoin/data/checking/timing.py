@@ -28,6 +28,16 @@ def find_timing(data: Dataset) -> Iterator[Finding]:
     if timing is None:
         return
     records = Evidence("records", (data.names.output,))
+    if timing.step is None and timing.n_backward > 0.5 * data.n_samples:
+        yield Finding(
+            "time-descends",
+            POOR,
+            f"the times in {timing.column!r} go down from row to row: read in this order, the past"
+            " of a signal is its future.",
+            "sort the rows of the file by time",
+            records,
+        )
+        return
     if timing.step is None:
         yield Finding(
             "time-unread",
