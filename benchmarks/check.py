@@ -37,6 +37,7 @@ TRUE: dict[str, dict[str, str]] = {
         "offset": "of the sensor",
     },
     "tanks": {
+        "offset": "the pump never stops: levels about 60 mm, two standard deviations",
         "saturation": "it overflows",
         "oversampling": "10 to 90 % of a step take 20 to 30 samples; 4 to 10 are enough",
     },

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from adjoin import AdjoinError, DataCheck, Dataset, check_data, datasets, read_d
 from adjoin.cli.app import app
 from adjoin.cli.spelling import spell_for_fit
 from adjoin.data import defects
+from adjoin.data.check import check_files
 from adjoin.data.checking.finding import Finding
 
 N_SEEDS = 10
@@ -239,6 +241,43 @@ def test_inputs_that_are_switched_off_have_no_offset() -> None:
     y = np.convolve(u - u.mean(), [0.0, 1.0, 0.5])[:1500] + 0.1 * rng.normal(size=1500)
     assert "offset" not in alarms(Dataset.from_arrays(u, y))
     assert "offset" in alarms(Dataset.from_arrays(u + 10.0, y))
+
+
+def test_steps_between_chosen_levels_are_no_quantisation() -> None:
+    rng = np.random.default_rng(0)
+    u = np.repeat(rng.uniform(0.0, 500.0, 30), 50)
+    y = np.convolve(u - 250.0, 0.1 * 0.9 ** np.arange(60))[:1500] + rng.normal(size=1500)
+    assert "quantised" not in alarms(Dataset.from_arrays(u, y))
+
+
+def test_hundreds_of_records_of_a_few_samples_are_looked_at() -> None:
+    u, y, _ = clean("arx", 0)
+    parts = np.split(np.arange(1500), np.cumsum(np.tile([3, 17, 1, 40], 24)))
+    data = Dataset.from_arrays([u[i] for i in parts if len(i)], [y[i] for i in parts if len(i)])
+    assert "short-records" in alarms(data)
+
+
+def test_a_switched_output_is_not_taken_for_a_command() -> None:
+    u, y, _ = clean("arx", 0)
+    assert "swapped" not in alarms(Dataset.from_arrays(u, (y > 0).astype(float)))
+
+
+def test_long_records_are_checked_in_two_seconds() -> None:
+    u, y, _ = clean("arx", 0, 300_000)
+    data = Dataset.from_arrays(u, y)
+    begin = process_time()
+    check_data(data)
+    assert process_time() - begin < 2.0
+
+
+def test_missing_rows_of_several_files_are_counted_end_to_end(save: Callable[..., Path]) -> None:
+    u = clean("arx", 0)[0].copy()
+    u[[7, 100, 101]] = np.nan
+    path = save(u=u)
+    found = check_files([path, path]).findings[0]
+    assert found.evidence is not None
+    assert found.evidence.stretches == ((7, 8), (100, 102), (1507, 1508), (1600, 1602))
+    assert found.evidence.value == 3000
 
 
 def test_every_remedy_names_options_that_exist() -> None:

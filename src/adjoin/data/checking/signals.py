@@ -216,9 +216,11 @@ def _find_coarseness(signal: Signal) -> Iterator[Finding]:
         return
     if len(levels) < 2:
         return
-    step = float(np.median(np.diff(levels)))
+    distances = np.diff(levels)
+    step = float(np.median(distances))
     share = step**2 / 12.0 / float(values.var())
-    if share > _COARSE:
+    is_even = float(np.quantile(distances, 0.1)) > 0.5 * step  # chosen levels are not
+    if share > _COARSE and is_even:
         yield Finding(
             "quantised",
             POOR if share > _VERY_COARSE and signal.is_output else CAUTION,
