@@ -19,8 +19,10 @@ import numpy as np
 
 from adjoin.arrays import Float1D, Float2D
 from adjoin.checks import is_count
+from adjoin.data.dataset import Dataset
 from adjoin.data.gate import as_inputs, as_seeds, as_series, require_same_lengths
 from adjoin.data.names import SignalNames
+from adjoin.data.timing import require_step
 from adjoin.errors import AdjoinError, DivergenceWarning
 from adjoin.grammar import Atom, Grammar, Structure, Term
 from adjoin.grammar.derivation import DerivedTree
@@ -304,10 +306,16 @@ class Model:
             The seeding samples copied through, then the simulation; NaN from where it is lost
             (see `limits`), with a `DivergenceWarning`.
         """
+        self._require_rate(u)
         inputs, several = as_inputs(u, self.names)
         seeds = as_seeds(u, y_init, self.names.output, self.max_lag)
         response = self.free_response(inputs, seeds, self._noise(noise, inputs))
         return self._finish(response, several)
+
+    def _require_rate(self, given: Any) -> None:
+        """Refuse a data set of another sampling time than the one that the model was fitted to."""
+        if isinstance(given, Dataset) and self.fitted_to is not None:
+            require_step(given.sampling_time, self.fitted_to.data.sampling_time, "given")
 
     def free_response(
         self,
@@ -357,6 +365,7 @@ class Model:
         (n,) array, or a list of them
             The first ``max_lag`` samples copied through, then the predictions.
         """
+        self._require_rate(u)
         inputs, several = as_inputs(u, self.names)
         outputs, _ = as_series(y, self.names.output)
         response = self.predicted_response(inputs, outputs, steps_ahead, self._noise(noise, inputs))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from adjoin.cli.data import (
     DataArgument,
@@ -14,7 +17,8 @@ from adjoin.cli.data import (
     SamplingTimeOption,
     prepared,
 )
-from adjoin.cli.output import DecimalOption, JsonOption, console, print_json
+from adjoin.cli.output import DecimalOption, ForceOption, JsonOption, console, print_json
+from adjoin.cli.run import require_writable
 from adjoin.cli.spelling import spell_for_fit
 
 if TYPE_CHECKING:
@@ -22,6 +26,10 @@ if TYPE_CHECKING:
 
     from adjoin.data.check import DataCheck
 
+ReportOption = Annotated[
+    Path | None,
+    typer.Option("--report", help="Also write a page with pictures, such as rig.html."),
+]
 _SHADE = {"good": "green", "caution": "yellow", "poor": "red"}
 
 
@@ -34,6 +42,8 @@ def check(
     decimate: DecimateOption = 1,
     detrend: DetrendOption = False,
     fill: FillOption = None,
+    page: ReportOption = None,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Look for faults in measured data, and say what to do about them.
@@ -41,8 +51,9 @@ def check(
     Gaps, missing values, stuck and clipped sensors, offsets, drift, spikes, poor inputs, sampling,
     delays, feedback, swapped columns. Exits with 0 whatever is found.
 
-    [dim]Example:[/dim] adjoin check rig.csv --inputs force --output velocity
+    [dim]Example:[/dim] adjoin check rig.csv --inputs force --output velocity --report page.html
     """
+    require_writable({"report": page}, data, force)
     with console(stderr=True).status("looking at the data …"):
         from adjoin.data.check import check_files
 
@@ -55,6 +66,11 @@ def check(
             fill=fill,
             prepare=lambda dataset: prepared(dataset, decimate, detrend),
         )
+    if page is not None:
+        from adjoin.report.data_findings import write_check_page
+
+        write_check_page(found, page, spell=spell_for_fit)
+        console(stderr=True).print(f"report: {page}", markup=False, highlight=False)
     if as_json:
         plain = found.plain
         for finding in plain["findings"]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from adjoin.cli.data import DecimateOption
 from adjoin.cli.output import (
     DecimalOption,
     ForceOption,
@@ -21,6 +22,7 @@ from adjoin.cli.output import (
 )
 from adjoin.cli.spelling import spell_for_fit
 from adjoin.errors import AdjoinError
+from adjoin.text import counted
 
 if TYPE_CHECKING:
     from adjoin.data.readers import Experiment
@@ -82,7 +84,7 @@ def report(
         assessment.prepare()
     write_page(assessment, page, title, run.name)
     if model is not None:
-        assessment.model.save(model)
+        assessment.model.save(model, all_chains.data.sampling_time)
     if python is not None:
         write_whole(python, assessment.model.python())
     if latex is not None:
@@ -177,14 +179,16 @@ def simulate(
     draws: Annotated[int, typer.Option(min=1, help="Models drawn from a run.")] = 100,
     seed: Annotated[int, typer.Option(min=0, help="Of the draws and their noise.")] = 0,
     decimal: DecimalOption = None,
+    decimate: DecimateOption = 1,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a model on new data, freely or some steps ahead.
 
     Where the data have the output too, its first samples seed the run and the rest is scored;
-    otherwise it starts at rest. Of a run with held-out data, the chain they select is taken. The
-    table has the time stamps and signals of DATA under their own headers.
+    otherwise it starts at rest. Data of another sampling time than the model's are refused; see
+    --decimate. Of a run with held-out data, the chain they select is taken. The table has the time
+    stamps and signals of DATA under their own headers.
 
     [dim]Example:[/dim] adjoin simulate rig.json new.csv --out simulated.csv
     """
@@ -194,6 +198,7 @@ def simulate(
         import pandas as pd
 
         from adjoin.data.readers import read_labelled
+        from adjoin.data.timing import require_step
         from adjoin.files import write_whole
         from adjoin.model import Model
         from adjoin.posterior import load
@@ -201,9 +206,16 @@ def simulate(
 
         subject = Model.read(model) if _is_json(model) else load(model).selected
         names = subject.names if isinstance(subject, Model) else subject.data.names
-        measured = read_labelled(data, names, decimal)
+        measured = read_labelled(data, names, decimal).decimated(decimate)
+        step = _step_of(model) if isinstance(subject, Model) else subject.data.sampling_time
+        require_step(measured.step, step, "given")
         trial = Trial(subject, measured.inputs, measured.output, steps_ahead, draws, seed)
         table = pd.DataFrame(trial.columns)
+    for note in () if isinstance(subject, Model) else subject.data.prepared:
+        say(f"the model is of data as prepared: {note}")
+    if measured.n_breaks:
+        breaks = counted(measured.n_breaks, "place")
+        say(f"note: {data.name} has {breaks} where a record ends, and is run as one all the same")
     text = _as_csv(trial.columns, measured)
     if out is not None:
         write_whole(out, text)
@@ -220,6 +232,14 @@ def simulate(
         say(f"wrote {out}")
     for line in _say_trial(trial):
         say(line)
+
+
+def _step_of(model: Path) -> float | None:
+    """The sampling time that a model file has as a remark, if it has."""
+    import json
+
+    step = json.loads(model.read_text(encoding="utf-8")).get("sampling_time")
+    return None if step is None else float(step)
 
 
 def _as_csv(series: Mapping[str, Any], measured: Experiment) -> str:

@@ -24,6 +24,7 @@ from adjoin.checks import is_count
 from adjoin.data.columns import require_range, tabulate
 from adjoin.data.dataset import Dataset, Record
 from adjoin.data.names import SignalNames, legal_name, split_names
+from adjoin.data.preparation import decimated
 from adjoin.data.records import Axes, Layout, Missing, is_counter, is_record, is_time, lay_out
 from adjoin.data.tables import Column, Table, read_matlab, read_text
 from adjoin.errors import AdjoinError
@@ -199,12 +200,30 @@ class Experiment(NamedTuple):
     ``output`` : (n,), or None if it is not there.
     ``headers`` : what the file calls the inputs, and then the output if it is there.
     ``times`` : the columns that only tell the time, by header, as they are written.
+    ``step`` : seconds between two samples, where such a column tells them.
+    ``n_breaks`` : places where `read_data` would end a record, and this is one series all the same.
     """
 
     inputs: Float2D
     output: Float1D | None
     headers: tuple[str, ...]
     times: dict[str, list[Any]]
+    step: float | None = None
+    n_breaks: int = 0
+
+    def decimated(self, factor: int) -> Experiment:
+        """Every so many-th sample, after the filter of `Dataset.decimate`."""
+        if factor == 1:
+            return self
+        series = [] if self.output is None else [self.output]
+        values = decimated(np.column_stack([self.inputs, *series]), factor)
+        n = self.inputs.shape[1]
+        return self._replace(
+            inputs=values[:, :n],
+            output=None if self.output is None else values[:, n],
+            times={name: written[::factor] for name, written in self.times.items()},
+            step=None if self.step is None else factor * self.step,
+        )
 
 
 def read_experiment(
@@ -221,11 +240,19 @@ def read_experiment(
 def read_measured(
     path: str | os.PathLike[str], like: Dataset, decimal: str | None = None
 ) -> Dataset:
-    """The signals of a data set from a file of another experiment, which must have the output."""
-    u, y = read_experiment(path, like.names, decimal)
+    """The signals of a data set from a file of another experiment, which must have the output.
+
+    Records end where those of `read_data` do.
+    """
+    found = read_labelled(path, like.names, decimal)
+    u, y = found.inputs, found.output
     if y is None:
         raise AdjoinError(f"{path}: there is no column '{like.names.output}' to score on")
-    return Dataset((Record(u, y),), like.names, like.sampling_time, Path(path).name)
+    step = like.sampling_time if found.step is None else found.step
+    if found.n_breaks:
+        cut = read_data(path, like.names.inputs, like.names.output, decimal=decimal)
+        return replace(cut, names=like.names, sampling_time=step)
+    return Dataset((Record(u, y),), like.names, step, Path(path).name)
 
 
 def read_labelled(
@@ -254,11 +281,15 @@ def read_labelled(
         for title, series in zip(titles, matrix.T, strict=True):
             require_range(title, [series])
         n_inputs = len(names.inputs)
+        axes = Axes.find(table.columns, columns[-1], columns)
+        layout = lay_out(values, [column.path for column in columns], axes)
         return Experiment(
             matrix[:, :n_inputs],
             matrix[:, n_inputs] if is_measured else None,
             tuple(column.name for column in columns),
             _times(table, columns, len(matrix)),
+            layout.step,
+            len(layout.bounds) - 1,
         )
 
 

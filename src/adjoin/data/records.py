@@ -85,16 +85,28 @@ def _is_date(column: Column) -> bool:
 
 
 class Missing(NamedTuple):
-    """Cells without a value: how many, the most in a row, and in which columns."""
+    """Cells without a value: how many, the most in a row, in which columns, and in which rows.
+
+    ``runs`` are first rows and those behind the last, of ``n_rows``; of several files end to end.
+    """
 
     n_cells: int = 0
     longest: int = 0
     columns: tuple[str, ...] = ()
+    runs: tuple[tuple[int, int], ...] = ()
+    n_rows: int = 0
 
     def joined(self, other: Missing) -> Missing:
         """Of two files together."""
         columns = tuple(dict.fromkeys((*self.columns, *other.columns)))
-        return Missing(self.n_cells + other.n_cells, max(self.longest, other.longest), columns)
+        moved = ((first + self.n_rows, end + self.n_rows) for first, end in other.runs)
+        return Missing(
+            self.n_cells + other.n_cells,
+            max(self.longest, other.longest),
+            columns,
+            (*self.runs, *moved),
+            self.n_rows + other.n_rows,
+        )
 
 
 class Layout(NamedTuple):
@@ -178,7 +190,8 @@ def _count(series: Sequence[Any], names: Sequence[str]) -> Missing:
     is_missing = np.column_stack([np.isnan(values) for values in series])
     runs = _runs(np.asarray(is_missing.any(axis=1)))
     found = tuple(name for name, bad in zip(names, is_missing.T, strict=True) if bad.any())
-    return Missing(int(is_missing.sum()), max((b - a for a, b in runs), default=0), found)
+    longest = max((b - a for a, b in runs), default=0)
+    return Missing(int(is_missing.sum()), longest, found, tuple(runs), len(is_missing))
 
 
 def _runs(is_true: Truths) -> list[tuple[int, int]]:

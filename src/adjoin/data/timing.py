@@ -15,6 +15,7 @@ import numpy as np
 
 from adjoin.arrays import Float1D, Int1D
 from adjoin.errors import AdjoinError
+from adjoin.text import ordinal
 
 SECONDS = {
     **dict.fromkeys(("", "s", "sec", "secs", "second", "seconds"), 1.0),
@@ -41,6 +42,7 @@ _MOST_OFF = 0.1
 _MOST_SAME = 0.2
 """Repeated stamps up to this share are faults; beyond, the clock is coarser than the sampling."""
 _SHORTEST = 3  # samples between two times that a clock goes back, on average
+_SAME_STEP = 0.01  # to which sampling times agree
 _DIGITS = 9  # of a sampling time: what remains beyond is rounding of the stamps
 
 
@@ -243,9 +245,9 @@ def describe(
 ) -> Timing:
     """What a `Dataset` keeps of a time column, given the first sample of every record."""
     starts = tuple((seconds[first] - seconds[0]).tolist())
-    if found is None:
-        return Timing(column, starts=starts)
     steps = np.diff(seconds)
+    if found is None:
+        return Timing(column, starts=starts, n_backward=int((steps[~is_new] < 0).sum()))
     own = steps[~is_new & (steps > 0)]
     return Timing(
         column,
@@ -265,9 +267,29 @@ def describe(
 def shared_step(steps: Sequence[float | None]) -> float | None:
     """The sampling time of joined data sets; those that differ by more than 1 % are refused."""
     known = [step for step in steps if step is not None]
-    if known and max(known) > 1.01 * min(known):
+    if known and max(known) > (1.0 + _SAME_STEP) * min(known):
         raise AdjoinError(
             f"the sampling times differ, from {min(known):g} s to {max(known):g} s; bring the data"
             " to one rate, e.g. by Dataset.decimate, before they are joined."
         )
     return known[0] if known else None
+
+
+def require_step(given: float | None, expected: float | None, what: str) -> None:
+    """Refuse data of another sampling time than a model is of, where both are known.
+
+    Its lags count samples, so that at another rate it is another model.
+    """
+    if given is None or expected is None or abs(given / expected - 1.0) <= _SAME_STEP:
+        return
+    factor = round(expected / given)
+    is_multiple = factor > 1 and abs(factor * given / expected - 1.0) <= _SAME_STEP
+    remedy = (
+        f"keep every {ordinal(factor)} of them by decimate={factor}, which is Dataset.decimate"
+        if is_multiple
+        else "bring the data to that rate"
+    )
+    raise AdjoinError(
+        f"the {what} data have a sample every {given:g} s, but the model is of one every"
+        f" {expected:g} s, and its lags count those; {remedy}."
+    )

@@ -245,6 +245,9 @@ def _write_dataset(group: Any, data: Dataset) -> None:
     group.attrs["label"] = _text("the label", data.label)
     group.attrs["sampling_time"] = float(data.sampling_time or 0.0)  # 0: not known
     group.attrs["n_records"] = data.n_records
+    group.attrs["preparation"] = _json(
+        "what was done to the data", {"prepared": list(data.prepared), "units": list(data.units)}
+    )
     for i, record in enumerate(data.records):
         part = group.create_group(f"record_{i}")
         # No signal can be called k, so no signal is taken for the coordinate of the others.
@@ -263,7 +266,19 @@ def _read_dataset(group: StoredGroup, signals: SignalNames) -> Dataset:
         names,
         group.number("sampling_time", 0.0, np.inf) or None,
         group.text("label"),
+        units=_texts(group, "units"),
+        prepared=_texts(group, "prepared"),
     )
+
+
+def _texts(group: StoredGroup, name: str) -> tuple[str, ...]:
+    """Texts about the data; the first versions did not keep them."""
+    if "preparation" not in group.group.attrs:
+        return ()
+    found = group.mapping("preparation").get(name, [])
+    if not (isinstance(found, list) and all(isinstance(text, str) for text in found)):
+        raise group.fault("preparation", "must have lists of texts")
+    return tuple(found)
 
 
 def _read_record(group: StoredGroup, names: SignalNames) -> Record:

@@ -17,6 +17,7 @@ from adjoin.arrays import Float1D, Float2D, Int1D
 from adjoin.checks import make_generator, require_count
 from adjoin.data.dataset import Dataset
 from adjoin.data.gate import as_inputs, as_seeds
+from adjoin.data.timing import require_step
 from adjoin.errors import AdjoinError
 from adjoin.grammar import Structure
 from adjoin.grammar.equation import term_text
@@ -191,6 +192,7 @@ class Collection(Sample):
         without it, every draw starts at rest. The mean, the bands and the share of diverged draws
         come back in a `Prediction`. It does not depend on `n_jobs`, the number of threads.
         """
+        self._require_rate(u)
         inputs, several = as_inputs(u, self.data.names)
         seeds = as_seeds(u, y_init, self.data.names.output, self.max_lag)
         prediction = self.simulate_records(inputs, seeds, draws, seed, quantiles, n_jobs)
@@ -228,6 +230,7 @@ class Collection(Sample):
         As `simulate`, but every sample starts from what was measured; the first `max_lag` samples
         of each record are copied through.
         """
+        self._require_rate(u)
         inputs, outputs, several = measured_pair(self.data.names, u, y)
         prediction = self.predict_records(
             inputs, outputs, steps_ahead, draws, seed, quantiles, n_jobs
@@ -368,6 +371,11 @@ class Collection(Sample):
         """The same posterior with data that were kept back: a report selects a chain by them."""
         return replace(self, run=replace(self.run, held_out=data))
 
+    def _require_rate(self, given: Any) -> None:
+        """Refuse a data set of another sampling time; bare arrays do not say theirs."""
+        if isinstance(given, Dataset):
+            require_step(given.sampling_time, self.data.sampling_time, "given")
+
     def require_signals(self, data: Dataset, what: str) -> None:
         """Refuse data of other signals, and records too short to be scored."""
         given, expected = (", ".join(d.names.ordered[:-1]) for d in (data, self.data))
@@ -375,4 +383,5 @@ class Collection(Sample):
             raise AdjoinError(
                 f"the {what} data have the signals {given}, but the run is of {expected}"
             )
+        require_step(data.sampling_time, self.data.sampling_time, what)
         data.require_window(self.max_lag)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from adjoin.data.checking.finding import Finding
-from adjoin.data.checking.series import Signal, past, residual, signals, thinned
+from adjoin.data.checking.finding import Evidence, Finding
+from adjoin.data.checking.series import Signal, past, products, residual, signals, thinned
 from adjoin.data.dataset import Dataset
 from adjoin.levels import CAUTION, GOOD, POOR
 from adjoin.text import percent
@@ -36,6 +36,7 @@ def find_excitation(data: Dataset) -> Iterator[Finding]:
                 f"the input {signal.name} is always {values[0]:g}: nothing can be learned of it,"
                 " and a fit refuses it.",
                 "leave it out of --inputs",
+                Evidence("series", (signal.name,)),
             )
             continue
         moving.append(signal)
@@ -45,6 +46,7 @@ def find_excitation(data: Dataset) -> Iterator[Finding]:
                 CAUTION,
                 f"the input {signal.name} is constant within every record: its effect is told"
                 " between records only, and its lags cannot be told apart.",
+                evidence=Evidence("records", (signal.name,)),
             )
             continue
         yield from _find_levels(signal)
@@ -61,6 +63,7 @@ def _find_levels(signal: Signal) -> Iterator[Finding]:
             f"the input {signal.name} takes two values only, {levels[0]:g} and {levels[1]:g}: its"
             " powers cannot be told from itself, so how the system bends with it stays unknown.",
             "an experiment with more levels",
+            Evidence("levels", (signal.name,)),
         )
 
 
@@ -81,8 +84,8 @@ def _order(signal: Signal) -> tuple[int, int]:
         return window, 0
     mean = signal.pooled.mean()
     centred = [part - mean for part in signal.records if len(part) >= window]
-    (columns,) = thinned(past(centred, range(window), window - 1))
-    power = np.linalg.eigvalsh(columns.T @ columns)
+    columns = past(centred, range(window), window - 1)
+    power = np.linalg.eigvalsh(products(columns, columns))
     return window, int((power > _WEAKEST * power[-1]).sum())
 
 
@@ -90,6 +93,7 @@ def _find_order(signal: Signal) -> Iterator[Finding]:
     window, order = _order(signal)
     if window < _LOW:
         return
+    seen = Evidence("spectrum", (signal.name,))
     if order < _LOW:
         yield Finding(
             "excitation",
@@ -97,11 +101,12 @@ def _find_order(signal: Signal) -> Iterator[Finding]:
             f"the input {signal.name} excites little: it tells {order} of {window} lags apart"
             f" ({'like a trend or a single sine' if order <= 2 else 'slow or narrow-banded'}).",
             "a richer input in the next experiment; until then few lags, such as max_lag=3",
+            seen,
         )
     else:
         told = "all" if order == window else f"{order} of"
         words = f"the input {signal.name} tells {told} {window} lags apart."
-        yield Finding("excitation", GOOD, words)
+        yield Finding("excitation", GOOD, words, evidence=seen)
 
 
 def _find_collinear(inputs: list[Signal]) -> Iterator[Finding]:
@@ -115,11 +120,15 @@ def _find_collinear(inputs: list[Signal]) -> Iterator[Finding]:
         if share <= _ALIKE:
             continue
         others = ", ".join(other.name for other in inputs if other is not signal)
+        alike = np.abs(np.atleast_2d(np.corrcoef(table.T))[i])
+        alike[i] = 0.0
+        pair = (signal.name, inputs[int(np.argmax(alike))].name)
         yield Finding(
             "collinear",
             POOR if share > _SAME else CAUTION,
             f"the input {signal.name} is {percent(share, 2)} explained by {others} at the same"
             " sample: their coefficients cannot be told apart.",
             "leave one of them out of --inputs",
+            Evidence("copies", pair, value=0.0),
         )
         return

@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from adjoin.arrays import Float1D, Int1D
-from adjoin.data.checking.finding import Finding
-from adjoin.data.checking.series import Signal, effective_size, signals
+from adjoin.data.checking.finding import Evidence, Finding
+from adjoin.data.checking.series import Signal, effective_size, products, signals
 from adjoin.data.dataset import Dataset
 from adjoin.levels import CAUTION, GOOD, POOR
 from adjoin.text import counted, percent
@@ -21,6 +21,8 @@ _CLIPPED = 0.005
 _CROWDED = 3.0
 """How many times more samples lie at the extreme than in the 200th of the range beside it. A
 sine, whose crests are the fullest of all smooth signals, has 2.4 times at most."""
+_ALONE = 10
+"""How many times as often as any other value, where the signal comes near its limit anyway."""
 _VISITS = 3
 """A limit is met again and again; once or twice is a plateau of the experiment."""
 _STUCK = 20
@@ -29,6 +31,8 @@ _COARSE, _VERY_COARSE = 1e-3, 1e-2
 """Variance q²/12 of rounding to steps q, in that of the signal: 30 and 20 dB of noise."""
 _OFFSET = 2.0
 """Means beyond so many standard deviations; an even spread from 0 to any limit has 1.7."""
+_BESIDE = 0.25
+"""Of its range, by which an input with an offset stays away from zero."""
 _DRIFT, _DRIFT_Z = 0.15, 5.0
 """Share of the variance in a straight line, and its distance from none in standard errors with the
 effective number of samples: 3e-7 per series by chance."""
@@ -54,7 +58,9 @@ def find_in_signals(data: Dataset) -> Iterator[Finding]:
             yield from _find_coarseness(signal)
     if not np.ptp(output.pooled) > 0.0:
         value = output.pooled[0]
-        yield Finding("constant", POOR, f"{output.name} is always {value:g}.", "another output=…")
+        seen = Evidence("series", (output.name,), _longest(output))
+        words = f"{output.name} is always {value:g}."
+        yield Finding("constant", POOR, words, "another output=…", seen)
         return
     yield from _find_offset(output)
     if not has_drift:  # else the output rightly follows its input
@@ -69,13 +75,17 @@ def find_in_signals(data: Dataset) -> Iterator[Finding]:
 def _find_offset(signal: Signal) -> Iterator[Finding]:
     values = signal.pooled
     ratio = abs(values.mean()) / values.std()
-    if ratio > _OFFSET:
+    nearest = float(np.abs(values).min()) if values.min() * values.max() > 0 else 0.0
+    # an input that is switched off now and then has its zero there, however few the steps are
+    is_beside = signal.is_output or nearest > _BESIDE * np.ptp(values)
+    if ratio > _OFFSET and is_beside:
         yield Finding(
             "offset",
             CAUTION,
             f"{signal.name} has an offset: its mean, {values.mean():.3g}, is {ratio:.3g} standard"
             " deviations from zero.",
             "a constant is in the default model; or center=True, where products of signals are in",
+            Evidence("series", (signal.name,), _longest(signal), value=float(values.mean())),
         )
 
 
@@ -86,9 +96,9 @@ def _find_drift(signal: Signal) -> Iterator[Finding]:
         return
     time = np.linspace(-1.0, 1.0, len(values))
     centred = values - values.mean()
-    slope = (time @ centred) / (time @ time)
+    slope = float(products(time, centred) / products(time, time))
     left = centred - slope * time
-    share = 1.0 - (left @ left) / (centred @ centred)
+    share = float(1.0 - products(left, left) / products(centred, centred))
     if share < _DRIFT:
         return
     size = effective_size(left)
@@ -100,6 +110,7 @@ def _find_drift(signal: Signal) -> Iterator[Finding]:
             f"{signal.name} drifts by {2 * slope:.3g} over {counted(len(values), 'sample')}:"
             f" {percent(share, 0)} of its variance is a straight line.",
             "Dataset.detrend(), or --detrend, if the sensor drifts and not the system",
+            Evidence("line", (signal.name,), _longest(signal)),
         )
 
 
@@ -125,25 +136,45 @@ def _find_clipping(signal: Signal) -> Iterator[Finding]:
         is_there = np.isclose(values, limit, rtol=1e-11, atol=1e-12 * span)
         visits = int((np.diff(np.concatenate([[False], is_there]).astype(np.int8)) == 1).sum())
         share = n_there / len(values)
-        if share < _CLIPPED or n_there < _CROWDED * max(n_near, 1) or visits < _VISITS:
+        others = int(np.delete(times, end).max())
+        is_crowd = n_there >= _CROWDED * max(n_near, 1) or n_there >= _ALONE * others
+        if share < _CLIPPED or not is_crowd or visits < _VISITS:
             continue
         is_rest = limit == 0.0 and not signal.is_output
         told = f"{signal.name} is exactly at its {word} value, {limit:.4g}, in {percent(share)} of"
+        seen = _where(signal, float(limit))
         if is_rest:
-            yield Finding("at-rest", GOOD, f"{told} the samples: at rest there, it seems.")
+            words = f"{told} the samples: at rest there, it seems."
+            yield Finding("at-rest", GOOD, words, evidence=seen)
         elif signal.is_output:
             yield Finding(
                 "saturation",
                 POOR if share > 0.05 else CAUTION,
                 f"{told} the samples: clipped, or saturated.",
                 "widen the range of the sensor; functions='hinge' if the system itself saturates",
+                seen,
             )
         else:
             yield Finding(
                 "saturation",
                 CAUTION,
                 f"{told} the samples: saturated; harmless if that is what was really applied.",
+                evidence=seen,
             )
+
+
+def _longest(signal: Signal) -> int:
+    """The number of the longest record."""
+    return int(np.argmax([len(part) for part in signal.records]))
+
+
+def _where(signal: Signal, limit: float) -> Evidence:
+    """Where a signal is at a limit, in the record in which it is there most."""
+    at = [np.isclose(part, limit, rtol=1e-11, atol=0.0) for part in signal.records]
+    record = int(np.argmax([part.sum() for part in at]))
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], at[record], [False]]).astype(np.int8)))
+    stretches = tuple(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+    return Evidence("series", (signal.name,), record, stretches, limit)
 
 
 def _find_stuck(signal: Signal, inputs: list[Signal], is_clipped: bool) -> Iterator[Finding]:
@@ -174,6 +205,7 @@ def _find_stuck(signal: Signal, inputs: list[Signal], is_clipped: bool) -> Itera
             f"{signal.name} stays exactly the same for {longest} samples (from {where} on) while"
             " an input moves: a stuck sensor, or a system that sticks.",
             "leave the stretch out of the file if the sensor was stuck",
+            Evidence("closer", (signal.name,), place[0], ((place[1], place[1] + longest),)),
         )
 
 
@@ -184,9 +216,11 @@ def _find_coarseness(signal: Signal) -> Iterator[Finding]:
         return
     if len(levels) < 2:
         return
-    step = float(np.median(np.diff(levels)))
+    distances = np.diff(levels)
+    step = float(np.median(distances))
     share = step**2 / 12.0 / float(values.var())
-    if share > _COARSE:
+    is_even = float(np.quantile(distances, 0.1)) > 0.5 * step  # chosen levels are not
+    if share > _COARSE and is_even:
         yield Finding(
             "quantised",
             POOR if share > _VERY_COARSE and signal.is_output else CAUTION,
@@ -195,6 +229,7 @@ def _find_coarseness(signal: Signal) -> Iterator[Finding]:
             "Dataset.decimate(2), or --decimate 2, averages some of it if the sampling is fast"
             if signal.is_output
             else "",
+            Evidence("levels", (signal.name,), value=step),
         )
 
 
@@ -224,6 +259,7 @@ def _find_spikes(signal: Signal, inputs: list[Signal]) -> Iterator[Finding]:
             f"{signal.name} has {counted(len(found), 'spike')} that no input explains, the first at"
             f" sample {i} of record {r} ({signal.records[r][i]:.4g}).",
             "empty those cells in the file and read it with fill=1",
+            Evidence("series", (signal.name,), r, tuple((k, k + 1) for q, k in found if q == r)),
         )
 
 

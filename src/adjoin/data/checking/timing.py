@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from adjoin.data.checking.finding import Finding
+from adjoin.data.checking.finding import Evidence, Finding
 from adjoin.data.dataset import Dataset
 from adjoin.data.records import Missing
 from adjoin.levels import CAUTION, GOOD, POOR
@@ -27,6 +27,17 @@ def find_timing(data: Dataset) -> Iterator[Finding]:
     timing = data.timing
     if timing is None:
         return
+    records = Evidence("records", (data.names.output,))
+    if timing.step is None and timing.n_backward > 0.5 * data.n_samples:
+        yield Finding(
+            "time-descends",
+            POOR,
+            f"the times in {timing.column!r} go down from row to row: read in this order, the past"
+            " of a signal is its future.",
+            "sort the rows of the file by time",
+            records,
+        )
+        return
     if timing.step is None:
         yield Finding(
             "time-unread",
@@ -34,6 +45,7 @@ def find_timing(data: Dataset) -> Iterator[Finding]:
             f"the column {timing.column!r} could not be read as times, so nobody knows whether"
             " the samples are evenly spaced.",
             "write seconds or ISO dates (2024-01-31T12:00:00), or pass sampling_time=0.01",
+            records,
         )
         return
     if timing.is_irregular:
@@ -43,6 +55,7 @@ def find_timing(data: Dataset) -> Iterator[Finding]:
             f"the sampling is irregular: steps run from {timing.shortest:g} s to"
             f" {timing.longest:g} s, so that a lag means another time at every sample.",
             "resample the data to even steps before they are read",
+            Evidence("steps"),
         )
     elif timing.jitter > _JITTER:
         yield Finding(
@@ -50,7 +63,7 @@ def find_timing(data: Dataset) -> Iterator[Finding]:
             CAUTION,
             f"the steps of {timing.column!r} vary by {percent(timing.jitter, 0)} around"
             f" {timing.step:g} s (rounded stamps, or an uneven clock).",
-            "",
+            evidence=Evidence("steps"),
         )
     if timing.n_gaps:
         n = timing.n_gaps
@@ -63,14 +76,17 @@ def find_timing(data: Dataset) -> Iterator[Finding]:
             f"fill={n_lost} interpolates {'it' if n == 1 else 'them'}"
             if 0 < n_lost <= _MOST_FILLED
             else "",
+            records,
         )
     if timing.n_duplicates:
         yield Finding(
             "repeated-times",
             CAUTION,
-            f"{counted(timing.n_duplicates, 'time stamp')} repeat the one before: samples written"
-            " twice, or a clock with too few digits.",
+            f"{counted(timing.n_duplicates, 'time stamp')}"
+            f" {'repeats' if timing.n_duplicates == 1 else 'repeat'} the one before: samples"
+            " written twice, or a clock with too few digits.",
             "delete rows that were written twice",
+            Evidence("steps"),
         )
     if timing.n_backward:
         n = timing.n_backward
@@ -78,6 +94,7 @@ def find_timing(data: Dataset) -> Iterator[Finding]:
             "time-goes-back",
             GOOD,
             f"time goes back {counted(n, 'time')}; a new record begins there.",
+            evidence=records,
         )
 
 
@@ -94,6 +111,7 @@ def find_missing(missing: Missing) -> Iterator[Finding]:
         f"fill={missing.longest} interpolates them"
         if is_short
         else f"fill={_MOST_FILLED} interpolates short runs, and ends records at longer ones",
+        Evidence("missing", missing.columns, stretches=missing.runs, value=float(missing.n_rows)),
     )
 
 
@@ -107,6 +125,7 @@ def find_size(data: Dataset) -> Iterator[Finding]:
             f"there {'is' if n == 1 else 'are'} only {counted(n, 'sample')}; equations with several"
             f" terms and lags want {_FEW} or more.",
             "max_lag=3 and max_degree=2 keep the candidates few",
+            Evidence("lengths", value=float(_FEW)),
         )
     short = [len(record) for record in data.records if len(record) < _SHORTEST]
     if short and data.n_records > 1:
@@ -117,4 +136,5 @@ def find_size(data: Dataset) -> Iterator[Finding]:
             f"{'has' if len(short) == 1 else 'have'} fewer than {_SHORTEST} samples, the shortest"
             f" {min(short)}; a fit with max_lag=10 refuses them.",
             f"max_lag={max(1, min(short) - 2)}, or leave such stretches out of the file",
+            Evidence("lengths", value=float(_SHORTEST)),
         )
