@@ -20,7 +20,7 @@ _FAR_APART = 0.1  # standard deviations between the equation's run and the avera
 _NEARLY = 1.1  # times its error: a setting within it is nearly as good
 _MOST_NAMED = 3
 _MOST_STEPS = 3
-_CHECK = "look at the data first: adjoin check"
+_COVER_RANGE = "measure records that each cover the whole range of the signals"
 
 
 def judge(found: Discovered, own: Verdict) -> Verdict:
@@ -33,11 +33,7 @@ def judge(found: Discovered, own: Verdict) -> Verdict:
             f" best of {found.n_tried:,} {best}",
             *beyond,
         )
-        to_do = (
-            "check that inputs and output belong together and are not swapped (adjoin check)",
-            "measure with a larger or richer input, or another input that drives the output",
-        )
-        return Verdict(POOR, "no model: nothing was found", reasons, (), to_do)
+        return Verdict(POOR, "no model: nothing was found", reasons, (), own.next)
     nmse, sd = chosen["validation"]["nmse"], chosen["validation"]["sd"]
     said = [
         f"held-out free runs miss {nmse:.3g} ± {sd:.2g} % of the variance"
@@ -60,7 +56,7 @@ def judge(found: Discovered, own: Verdict) -> Verdict:
         " explained",
         POOR: f"it does not simulate held-out data: {nmse:.0f} % of the variance missed",
     }[level]
-    steps = (*_on_steps(nmse, beyond), *own.next)
+    steps = (*own.next, *((_COVER_RANGE,) if beyond else ()))
     on_model = (*said, *own.on_model)
     return Verdict(
         worst(levels), summary, on_model, own.on_chains, steps[:_MOST_STEPS], own.settled
@@ -122,13 +118,3 @@ def _on_range(found: Discovered) -> list[str]:
         return []
     named = [f"{name} ({times:.1f} times)" for name, times in found.beyond.items()][:_MOST_NAMED]
     return [f"some held-out data go beyond the range that was fitted: {', '.join(named)}"]
-
-
-def _on_steps(nmse: float, beyond: list[str]) -> list[str]:
-    """What the comparison itself suggests."""
-    steps = []
-    if beyond:
-        steps.append("measure records that each cover the whole range of the signals")
-    if nmse > _HALF_MISSED:
-        steps.append(_CHECK)
-    return steps
