@@ -20,10 +20,13 @@ Picture = Callable[[float], Axes | Figure]
 """Draws something as wide as it is told, in inches."""
 
 
-def draw_both(name: str, title: str, picture: Picture) -> Markup:
-    """A picture for wide and for narrow screens, of which the page shows one."""
+def draw_both(name: str, title: str, picture: Picture, wide: float = WIDE) -> Markup:
+    """A picture for wide and for narrow screens, of which the page shows one.
+
+    `wide` is in inches: less where it stands beside something, as it is shown smaller there.
+    """
     parts = []
-    for screen, width in (("wide", WIDE), ("narrow", NARROW)):
+    for screen, width in (("wide", wide), ("narrow", NARROW)):
         svg = Markup(to_svg(figure_of(picture(width)), title, f"{name}-{screen}"))
         parts.append(Markup('<div class="{}">{}</div>').format(screen, svg))
     return Markup('<figure class="picture">{}</figure>').format(Markup("").join(parts))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from adjoin.report.page_words import breakable, without_level
 from adjoin.text import percent
 
 
@@ -18,6 +19,8 @@ def templates() -> Environment:
     )
     environment.filters["number"] = _number
     environment.filters["percent"] = percent
+    environment.filters["breakable"] = breakable
+    environment.filters["without_level"] = lambda short, level: without_level(level, short)
     return environment
 
 
