@@ -38,11 +38,12 @@ from adjoin.report.templates import templates
 from adjoin.results.assessment import Assessment, assess
 from adjoin.results.diagnose import TERM
 from adjoin.results.stage_words import in_words
-from adjoin.text import summed_up
+from adjoin.text import counted, summed_up
 from adjoin.version import __version__
 
 _MOST_STRUCTURES = 12
 _SMALLEST_INCLUSION = 0.01
+_LONG_TITLE = 60  # characters
 _MOST_TRIED = 12
 _LONG = 30  # rows of a table that are shown at once
 
@@ -99,6 +100,8 @@ def make_page(
     is_open = not posterior.settings.keeps_terms
     terms = _terms(found)
     sources = ", ".join(names.inputs) or "its own past"
+    if len(sources) > _LONG_TITLE:
+        sources = counted(len(names.inputs), "input")
     template = templates().get_template("page.html.jinja")
     return template.render(
         title=title or data.label or f"{names.output} from {sources}",

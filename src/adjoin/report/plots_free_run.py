@@ -23,7 +23,8 @@ from adjoin.results.prediction import Prediction
 
 MOST_INPUTS = 4
 """Inputs with a panel; what is left out is said."""
-_OUTPUT, _ERROR, _INPUTS = 2.2, 1.1, (0.62, 0.62, 0.52, 0.46)  # inches of the panels
+_OUTPUT, _ERROR = (2.2, 2.2, 2.2, 2.0, 1.9), 1.1  # inches of the panels, by how many inputs
+_INPUT = (0.0, 0.62, 0.62, 0.52, 0.46)
 _BELOW = 0.45  # inches for the axis of time
 
 
@@ -59,7 +60,8 @@ def plot_free_run(
     if not 0 <= record < data.n_records:
         raise AdjoinError(f"there is no record {record}; there are {data.n_records}")
     shown, n_more = data.names.inputs[:MOST_INPUTS], len(data.names.inputs[MOST_INPUTS:])
-    heights = [_OUTPUT, *[_ERROR] * has_error, *[_INPUTS[len(shown) - 1]] * len(shown)]
+    n = len(shown)
+    heights = [_OUTPUT[n], *[_ERROR] * has_error, *[_INPUT[n]] * n]
     figure = new_figure(width, sum(heights) + _BELOW)
     panels = figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False).ravel().tolist()
     output, unit = data.names.output, unit_of(data, data.names.output)

@@ -66,7 +66,7 @@ def dress(ax: Axes, grid: str = "y") -> Axes:
     for name, axis in (("x", ax.xaxis), ("y", ax.yaxis)):
         if name == grid:
             axis.grid(True, color=FAINT, alpha=0.4, linewidth=0.6)
-        else:
+        elif axis.get_tick_params().get("gridOn", True):
             axis.grid(False)
     return ax
 
