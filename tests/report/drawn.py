@@ -22,6 +22,7 @@ from adjoin.report.plots_structure import (
     plot_structures,
 )
 from adjoin.report.svg import to_svg
+from adjoin.results.discovered import Discovered
 from adjoin.results.prediction import Prediction
 
 GRAMMAR = Grammar.narx(max_lag=2, max_degree=2)
@@ -83,3 +84,33 @@ def correlation(is_passed: bool) -> SimpleNamespace:
         band=0.1,
         is_passed=is_passed,
     )
+
+
+def tried_row(objective: str, n_terms: int, nmse: float | None, **changed: Any) -> dict[str, Any]:
+    lost = 0 if nmse is not None else 2
+    return {
+        "words": f"{objective}, lag 3, degree 2, raw signals",
+        "settings": {"objective": objective, "max_lag": 3, "max_degree": 2, "center": False},
+        "n_terms": n_terms,
+        "validation": {"nmse": nmse, "sd": None if nmse is None else 0.1 * nmse, "n_lost": lost},
+        "cpu_s": 1.25,
+        "is_checked": False,
+        "chosen": False,
+        **changed,
+    }
+
+
+def compared(*rows: dict[str, Any], **changed: Any) -> Discovered:
+    """What a comparison of these classes leaves."""
+    settings = {
+        "candidates": rows,
+        "n_tried": 40,
+        "n_lost": 3,
+        "folds": ("part 1 of 2 of every record", "part 2 of 2 of every record"),
+        "beyond": {},
+        "apart": 0.034,
+        "settings": {"effort": "quick", "functions": [], "max_lag": None},
+        "average": (None, None),
+        "trial": None,
+    }
+    return Discovered(**{**settings, **changed})

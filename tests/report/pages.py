@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -41,6 +42,18 @@ def run(kind: str) -> Posterior:
         data = Dataset(records, names, label=UGLY)
         found = quick(functions="abs", max_lag=1, prior=Prior(lag_decay=0.5)).fit(data).posterior_
         return found.with_settings(data=(UGLY,))
+    if kind == "long names":  # four inputs with units, and more terms than a table shows at once
+        names = tuple(f"hydraulic_valve_command_current_of_cylinder_{i}" for i in range(4))
+        u = np.random.default_rng(1).standard_normal((300, 4))
+        y = np.roll(u[:, 0], 1) + 0.1 * u[:, 1]
+        data = Dataset.from_arrays(u, y, names=(*names, "piston_displacement"), sampling_time=0.01)
+        pairs = [f"{a}(k-1)*{b}(k-2)" for a in names for b in names]
+        terms = [*pairs, *(f"{name}(k-{lag})" for name in names for lag in range(1, 13))]
+        theta = 0.1 * np.random.default_rng(0).standard_normal((8, len(terms)))
+        draws = [(" + ".join(terms), row.tolist(), 1.0) for row in theta]
+        data = replace(data, units=("mA",) * 4 + ("mm",))
+        grammar = Grammar.narx(names, "piston_displacement", max_lag=12, max_degree=2)
+        return by_hand(data, [draws, draws], grammar)
     if kind == "lone":  # one chain, and offsets
         return quick(chains=1, center=True).fit(u + 300.0, y - 5.0).posterior_
     if kind in FREE_RUNS:

@@ -46,6 +46,11 @@ addEventListener("load", () => {
     paper: getComputedStyle(document.body).backgroundColor,
     ink: getComputedStyle(document.querySelector("svg")).fill,
     height: document.documentElement.scrollHeight,
+    terms: document.querySelectorAll(".terms tbody tr").length,
+    overflow: Math.max(...[...document.querySelectorAll(".terms")].map(
+      t => t.getBoundingClientRect().right - t.parentElement.getBoundingClientRect().right)),
+    first: Math.max(...[...document.querySelectorAll(".look svg, .aside .steps, .aside .done")]
+      .map(e => e.getBoundingClientRect().bottom)),
   }, "*");
 });
 </script></body>"""
@@ -126,3 +131,23 @@ def test_the_page_s_own_policy_lets_it_render(tmp_path: Path) -> None:
     pixels = imread(picture)
     assert pixels.shape[:2] == (1400, 1000)
     assert pixels[..., :3].std() > 0.02  # not blank
+
+
+def test_sixty_long_terms_do_not_scroll_sideways(tmp_path: Path) -> None:
+    """Neither the page on a phone nor the table of coefficients on a screen."""
+    text = page("long names")
+    assert text.count("hydraulic_<wbr>valve") > 60
+    for width in (390, 1200):
+        found, complaints = browse(tmp_path, text, width)
+        assert complaints == []
+        assert found["wide"] <= width
+        assert found["sticking"] == 0
+        assert found["terms"] > 60
+        assert found["overflow"] <= 0
+
+
+def test_the_first_screen_holds_the_answer(tmp_path: Path) -> None:
+    """Equation, verdict, picture and next steps, on 1,200 by 800 pixels."""
+    for kind in ("validated", "long names"):
+        found, _ = browse(tmp_path, page(kind), 1200)
+        assert found["first"] < 800, kind

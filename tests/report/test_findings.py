@@ -18,9 +18,12 @@ from adjoin import Identifier, Posterior
 from adjoin.report.findings import (
     centring_in_words,
     describe,
+    fold,
     noise_in_words,
     print_findings,
+    print_terms,
     rounded,
+    structure_difference,
 )
 from adjoin.report.ladder_words import ladder_line
 from adjoin.results.assessment import assess
@@ -57,7 +60,8 @@ def test_no_number_is_cut_however_narrow_the_terminal(width: int) -> None:
     text = _printed(posterior, width)
     assert "…" not in text
     for term in posterior.terms.head(2).itertuples():
-        (line,) = [row for row in text.splitlines() if row.strip().startswith(f"{term.term} ")]
+        begins = [row for row in text.splitlines() if row.strip().startswith(f"{term.term} ")]
+        (line,) = [row for row in begins if re.search(r" [01]\.\d{3} ", row)]  # no folded structure
         numbers = [float(word) for word in re.findall(r"-?\d[\d.]*(?:e-?\d+)?", line)[-4:]]
         assert numbers == pytest.approx([term.mean, term.sd, term.q025, term.q975], rel=0.06)
 
@@ -183,3 +187,40 @@ def test_the_terminal_says_the_same_numbers() -> None:
     assert line.endswith(found.verdict.summary)
     for step in found.verdict.next:
         assert f"           → {step}" in lines
+
+
+def test_long_names_fold_at_their_parts_and_nothing_is_lost() -> None:
+    name = "hydraulic_valve_command(k-1)*left_arm(k)"
+    assert fold(f"a + {name} + b", 18).split("\n") == [
+        "a + hydraulic_",
+        "valve_",
+        "command(k-1)*left_",
+        "arm(k) + b",
+    ]
+    assert fold("word another", 80) == "word another"
+    assert fold("unbreakablelongname_x", 6).replace("\n", "") == "unbreakablelongname_x"
+
+
+def test_long_names_are_whole_on_80_columns_and_numbers_too() -> None:
+    posterior = run("long names")
+    page = io.StringIO()
+    print_terms(Console(file=page, width=80, soft_wrap=True), posterior)
+    table = page.getvalue().strip("\n ")
+    assert "…" not in table
+    names, numbers = "", []
+    for line in table.splitlines()[2:]:
+        name, _, rest = line.strip().partition("  ")
+        names += name
+        numbers += [rest.split()] if rest.strip() else []
+    frame = posterior.terms.head(40)
+    assert names.startswith("".join(frame["term"]))
+    assert all(len(row) == 5 for row in numbers[:40])
+    assert [float(row[1]) for row in numbers[:40]] == pytest.approx(list(frame["mean"]), abs=0.06)
+    assert all(len(line.rstrip()) <= 80 for line in table.splitlines())
+
+
+def test_structures_of_long_terms_are_told_by_what_differs() -> None:
+    terms = [f"hydraulic_valve_command_current_of_cylinder_{i}(k-1)" for i in range(4)]
+    assert structure_difference(terms, terms) == " + ".join(terms)
+    assert structure_difference(terms[:3], terms) == f"the first without {terms[3]}"
+    assert structure_difference(["u(k)", "y(k-1)"], ["u(k)"]) == "u(k) + y(k-1)"

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
+from tests.report.drawn import compared, tried_row
 from tests.report.pages import KINDS, UGLY, page, run
-from tests.systems import quick, simulated
+from tests.systems import by_hand, quick, simulated
 
+from adjoin import Dataset, Grammar, Posterior
+from adjoin.inference.moves import Moves
 from adjoin.report.page import make_page
-from adjoin.results.assessment import assess
+from adjoin.report.page_facts import facts_of, questions_of, tried_of
+from adjoin.results.assessment import Assessment, assess
 
-VOID = {"meta", "br", "img", "hr", "input", "link", "mspace"}
+VOID = {"meta", "br", "img", "hr", "input", "link", "mspace", "wbr"}
 
 
 class Reader(HTMLParser):
@@ -102,7 +107,7 @@ def test_the_page_says_what_was_found() -> None:
         assert f"{100 * part.scores.coverage:.1f} %" in text
     assert assessed.verdict.summary[1:] in text
     for step in assessed.verdict.next:
-        assert step in text
+        assert step[1:] in text
     assert "all chains, weighted, by these very data" in text
     for number, weight in posterior.stacked.weights_.items():
         assert f"chain {number} {100 * weight:.1f} %" in text
@@ -139,7 +144,9 @@ def test_a_one_step_page_has_no_ladder() -> None:
 
 
 def test_a_distance_of_one_s_own_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adjoin.report.page.draw_both", lambda *_: "")  # pictures take long
+    monkeypatch.setattr(
+        "adjoin.report.page_pictures.draw_both", lambda *_: ""
+    )  # pictures take long
     text = " ".join(Reader(make_page(assess(run("own distance"), draws=5))).text.split())
     assert "those of adjoin.distances.Spectrum(bands=20)" in text
     assert "error of each draw's free run, 95 % in [" in text
@@ -173,3 +180,132 @@ def test_what_forbids_a_run_and_how_its_power_came_about_are_on_the_page() -> No
     assert "The output 'y' is a copy of the input 'u'; the simulation" in found.prose
     assert "'y' is 'u', up to a factor and an offset, in all samples" in found.prose
     assert f"counts to the power 1: {posterior.settings.power_note}." in found.prose
+
+
+def _order(text: str, *ids: str) -> list[int]:
+    return [text.index(f'id="{name}"') for name in ids]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_answer_comes_first_and_the_sampler_last(kind: str) -> None:
+    text = page(kind)
+    answers = ("trust", "data", "unique", "coefficients", "residuals", "chains")
+    places = _order(text, *answers, "assumed", "settings", "again", "appendix")
+    assert places == sorted(places)
+    first, rest = text[: places[0]], text[places[-1] :]
+    for part in ('class="equation', 'class="verdict"', 'id="look-wide-', "What to do next"):
+        assert part in first
+    main = text[: places[-1]]
+    for part in ('id="n_terms-wide-', ">bulk ESS<", "Acceptance by move"):
+        assert part not in main
+        assert part in rest
+    for level in re.findall(r'<span class="mark (\w+)">', text):
+        assert level in ("good", "caution", "poor")
+    marks = re.findall(r'<span class="mark (\w+)">([^<]*)</span>', text)
+    assert {*marks} <= {("good", "Good"), ("caution", "With care"), ("poor", "Problem")}
+    assert len(re.findall(r'class="ask"', first)) == 4
+
+
+def test_no_share_of_draws_stands_beside_chains_that_disagree() -> None:
+    terms = ["u(k)", "u(k-1)"]
+    data = Dataset.from_arrays(*simulated(n=300))
+    grammar = Grammar.narx(max_lag=2, max_degree=2)
+    apart = by_hand(data, [[(term, [0.5], 1.0)] * 40 for term in terms], grammar)
+    found = assess(apart, draws=5)
+    assert found.diagnostics["verdict"]["agreement"] == "poor"
+    assert "This structure" not in [fact["name"] for fact in facts_of(found)]
+    assert not any("%" in fact["value"] for fact in facts_of(found)[1:])
+    posterior = run("lone")
+    sure = assess(posterior, draws=30)
+    assert is_level_shown(sure) == ("This structure" in [f["name"] for f in facts_of(sure)])
+    assert 'class="card"' not in page("validated")
+
+
+def is_level_shown(found: Assessment[Posterior]) -> bool:
+    levels = found.diagnostics["verdict"]["agreement"], found.verdict.level
+    return "poor" not in levels
+
+
+def test_fixed_terms_have_no_empty_panels() -> None:
+    u, y = simulated(n=300)
+    fixed = {"initial": "u(k-1) + y(k-1)", "moves": Moves.fixed()}
+    text = make_page(assess(quick(**fixed).fit(u, y).posterior_, draws=20))
+    for name in ("structures", "inclusion", "lags", "size", "trees"):
+        assert f'id="{name}-' not in text
+    assert ">inclusion<" not in text
+    assert "Before the data, about" not in text
+    for name in ("coefficients", "look", "whole-0"):
+        assert f'id="{name}-wide-' in text
+    before = Reader(text).prose.partition("All settings")[0]
+    assert "record" not in before
+
+
+def test_what_is_open_has_its_panels() -> None:
+    text = page("validated")
+    for name in ("structures", "inclusion", "lags", "size"):
+        assert f'id="{name}-wide-' in text
+
+
+def test_what_was_tried_is_told() -> None:
+    rows = [tried_row("simulation", 9, 2.0, is_checked=True)]
+    rows += [tried_row("simulation", 5, 2.02, is_checked=True, chosen=True)]
+    rows += [tried_row("prediction", n, None if n == 12 else float(n)) for n in range(3, 15)]
+    told = tried_of(compared(*rows, beyond={"u": 1.31}))
+    assert told["summary"] == (
+        "40 models of 14 classes were compared by their simulations of held-out data; 3 of them"
+        " ran away."
+    )
+    text = " ".join(told["sentences"])
+    assert "part 1 of 2 of every record; part 2 of 2 of every record" in text
+    assert "2.00 ± 0.20 % of the variance with 9 terms" in text
+    assert "misses 2.02 ± 0.20 % with 5 terms" in text
+    assert "3.4 % of the output's standard deviation from the average of the best 2" in text
+    assert "u (1.3 times)" in text
+    assert told["asked"] == [("effort", "quick"), ("functions", "–"), ("max lag", "–")]
+    assert [r["error"] for r in told["rows"]].count("runs away (2 parts)") == 1
+
+
+def test_a_discovery_has_a_section_of_what_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [tried_row("simulation", 5, 2.0, chosen=True)]
+    rows += [tried_row("prediction", n, float(n)) for n in range(3, 20)]
+    found = assess(run("lone"), draws=30)
+    monkeypatch.setattr(type(found), "discovered", compared(*rows), raising=False)
+    text = make_page(found)
+    assert Reader(text).ids.count("tried") == 1
+    assert 'id="tried-wide-' in text
+    assert "6 more classes" in text
+    assert text.index('id="tried"') < text.index('id="trust"')
+    assert text.count('<tr class="chosen">') == 1
+    monkeypatch.setattr(type(found), "discovered", None)
+    assert 'id="tried"' not in page("lone")
+
+
+def test_findings_in_the_data_are_a_question_of_their_own() -> None:
+    found = assess(run("lone"), draws=30)
+    seen = [{"level": "poor"}, {"level": "caution"}, {"level": "good"}]
+    asked = questions_of(found, seen)[-1]
+    assert (asked["id"], asked["level"], asked["words"]) == (
+        "data",
+        "poor",
+        "2 findings to look at",
+    )
+    assert questions_of(found, seen[2:])[-1]["level"] == "good"
+    assert len(questions_of(found, ())) == 4
+
+
+def test_long_names_are_text_that_breaks() -> None:
+    names = ("hydraulic_valve_command_current_of_the_left_cylinder", "piston_displacement")
+    u, y = simulated(n=300)
+    data = Dataset.from_arrays(u, y, names=names)
+    data = replace(data, units=("mA", "mm"))
+    text = page_of(data)
+    assert '<div class="equation words">' in text
+    assert "hydraulic_<wbr>valve_" in text
+    found = Reader(text)
+    assert f"{names[0]}(k-1)" in found.text
+    assert "RMSE in mm" in found.text
+    assert "<td>mA</td>" in text.replace(' class="word"', "")
+
+
+def page_of(data: Dataset) -> str:
+    return make_page(assess(quick(samples=400).fit(data).posterior_, draws=10))

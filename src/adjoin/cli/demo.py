@@ -124,7 +124,8 @@ def _discovered(data: Dataset, run: Path, report: Path, is_quiet: bool) -> Disco
         from adjoin.discovery.discovery import discover
 
         found = discover(data, effort="quick", observe=lambda words: status.update(f"{words} …"))
-    found = found.with_source(["rig.csv"])
+    typed = {"inputs": "force", "output": "displacement", "effort": "quick"}
+    found = found.with_source(["rig.csv"], typed)
     found.posterior.save(run)
     write_page(found.assessment, report, "", run.name)
     if not is_quiet:

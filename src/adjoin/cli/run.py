@@ -159,7 +159,7 @@ def write_page(assessment: Assessment[Posterior], page: Path, title: str, source
         from adjoin.files import write_whole
         from adjoin.report.page import make_page
 
-        write_whole(page, make_page(assessment, title, source))
+        write_whole(page, make_page(assessment, title, source, spell_for_fit))
 
 
 def simulate(

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from adjoin.discovery.discovery import Discovery, best_by_setting
 from adjoin.levels import CAUTION, GOOD, POOR
-from adjoin.report.findings import describe, print_terms
+from adjoin.report.findings import describe, fold, print_terms
 
 _SHADE = {GOOD: "green", CAUTION: "yellow", POOR: "red"}
 _SHOWN = 8  # settings in the table
@@ -42,7 +42,8 @@ def print_discovery(console: Console, found: Discovery, spell: Callable[[str], s
     for reason in verdict.on_model:
         console.print(spell(f"           · {escape(reason)}"))
     console.print("[bold]equation[/bold]   (fitted to all data)")
-    console.print(f"  {escape(model.equation)}", soft_wrap=False)
+    for line in fold(model.equation, console.width - 4).split("\n"):
+        console.print(f"  {escape(line)}", soft_wrap=False)
     if model.offsets:
         stated = ", ".join(f"{name} from {text}" for name, text in model.printed_offsets.items())
         console.print(f"  [dim]in deviations: {escape(stated)}[/dim]")

@@ -7,6 +7,7 @@ Neither computes any.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -34,7 +35,9 @@ _MOST_TERMS = 40
 _SMALLEST_MASS, _SMALLEST_INCLUSION = 0.005, 0.01  # below, a table only counts
 _BAR, _WIDE = 10, 100  # characters
 _NARROWEST = 10  # characters for a term
-_SHORT = 8  # terms that fit on a line or two
+_SHORT, _SHORT_TEXT = 8, 120  # terms, and characters, that fit on a line or two
+_FRAME = 10  # characters around the columns of the structures
+_PARTS = re.compile(r"[^_*)]*[_*)]+|[^_*)]+")
 _SHADE = {GOOD: "green", CAUTION: "yellow", POOR: "red"}
 
 
@@ -133,7 +136,8 @@ def print_findings(
             " the validation part; equation and tables are of this chain alone"
         )
     console.print("[bold]equation[/bold]  (most frequent structure, coefficients at their mode)")
-    console.print(f"  {escape(model.equation)}", soft_wrap=False)
+    for line in fold(model.equation, console.width - 4).split("\n"):
+        console.print(f"  {escape(line)}", soft_wrap=False)
     if model.offsets:
         stated = ", ".join(f"{name} from {text}" for name, text in model.printed_offsets.items())
         console.print(f"  [dim]in deviations: {escape(stated)}[/dim]")
@@ -176,8 +180,11 @@ def _print_structures(console: Console, assessment: Assessment[Any]) -> None:
     table.add_column("terms", justify="right", no_wrap=True)
     table.add_column("structure", overflow="fold")
     best = shown[0][2]
+    beside = max(len("mass by chain"), *(cell_len(text) for _, text, _ in shown)) + len("terms")
+    width = max(console.width - beside - _FRAME, _NARROWEST)
     for _, text, terms in shown:
-        table.add_row(text, str(len(terms)), escape(structure_difference(terms, best)))
+        written = fold(structure_difference(terms, best), width)
+        table.add_row(text, str(len(terms)), escape(written))
     n_more = len(posterior.structures) - len(shown)
     if n_more > 0:
         rest = max(1.0 - math.fsum(mass for mass, *_ in shown), 0.0)
@@ -187,8 +194,10 @@ def _print_structures(console: Console, assessment: Assessment[Any]) -> None:
 
 def structure_difference(structure: list[str], best: list[str]) -> str:
     """A structure in full if it is short, else what it has more and less than the best one."""
-    if len(structure) <= _SHORT:
-        return " + ".join(structure) or "0"
+    whole = " + ".join(structure) or "0"
+    is_best = structure == best
+    if len(structure) <= _SHORT and (is_best or len(whole) <= _SHORT_TEXT):
+        return whole
     added = [term for term in structure if term not in best]
     dropped = [term for term in best if term not in structure]
     if not added + dropped:
@@ -198,6 +207,20 @@ def structure_difference(structure: list[str], best: list[str]) -> str:
     with_these = ["with " + ", ".join(added)] if added else []
     without = ["without " + ", ".join(dropped)] if dropped else []
     return "the first " + " and ".join(with_these + without)
+
+
+def fold(text: str, width: int) -> str:
+    """A text in lines of that width, broken at spaces, and within long names after ``_*)``."""
+    lines = [""]
+    for word in text.split(" "):
+        parts = [word] if cell_len(word) <= width else _PARTS.findall(word)
+        for i, part in enumerate(parts):
+            before = " " if i == 0 and lines[-1] else ""
+            if cell_len(lines[-1] + before + part) > width and lines[-1]:
+                lines.append(part)
+            else:
+                lines[-1] += before + part
+    return "\n".join(lines)
 
 
 def print_terms(console: Console, posterior: Collection) -> None:
@@ -226,7 +249,8 @@ def print_terms(console: Console, posterior: Collection) -> None:
         side: Literal["left", "right"] = "left" if i < 2 else "right"
         table.add_column(name, justify=side, overflow="fold", width=width)
     for row in rows:
-        table.add_row(f"[bold]{row[0]}[/bold]", *row[1:])
+        name = fold(row[0], widths[0]) if "[dim]" not in row[0] else row[0]
+        table.add_row(f"[bold]{name}[/bold]", *row[1:])
     width, console.width = console.width, max(console.width, sum(widths) + frame)
     console.print(table, soft_wrap=False)
     console.width = width

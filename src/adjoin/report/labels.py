@@ -7,6 +7,7 @@ control character, and no more letters than there is room for.
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Sequence
 
@@ -18,6 +19,7 @@ from matplotlib.ticker import FuncFormatter
 from adjoin.report.colours import INK, MUTED
 from adjoin.report.style import FONT, SMALL, height_of, width_of
 
+_NAME_PARTS = re.compile(r"[^_]*_+|[^_]+")
 _CHARACTER = 0.6  # of the font size: a little more than the mean of DejaVu Sans, the widest in use
 
 
@@ -50,7 +52,17 @@ def label_axes(ax: Axes, x: str, y: str = "") -> None:
 
 
 def _wrapped(text: str, n: int) -> str:
-    return "\n".join(map(plain, textwrap.wrap(text, n)))
+    """In lines of at most `n` characters, broken at spaces and after the ``_`` of long names."""
+    parts = [part for word in text.split() for part in (*_NAME_PARTS.findall(word), " ")][:-1]
+    lines = [""]
+    for part in parts:
+        if len(lines[-1]) + len(part) > n and lines[-1]:
+            lines.append("")
+        lines[-1] += part
+    whole = "\n".join(line.strip() for line in lines if line.strip())
+    return "\n".join(
+        plain(piece) for line in whole.split("\n") for piece in textwrap.wrap(line, n) or [""]
+    )
 
 
 def fold_exponent(ax: Axes) -> str:

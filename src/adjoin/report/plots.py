@@ -49,6 +49,7 @@ class Window(TypedDict, total=False):
     time: Any
     first: int | None
     last: int | None
+    simulation: Any
     model_run: Any
     output: str
     unit: str
@@ -71,6 +72,7 @@ class _View:
     measured: Float1D | None
     model_run: Float1D | None
     mean_label: str
+    mean_name: str
 
     def label(self, name: str) -> None:
         """Label both axes, when everything is drawn."""
@@ -93,6 +95,8 @@ def plot_response(prediction: Prediction, measured: Any = None, **options: Unpac
         Seconds, or seconds between two samples; default: the number of the sample.
     first, last : int, optional
         The samples from `first` up to `last` only.
+    simulation : (n,) array or list of them, optional
+        The run of one equation, shown in the place of the mean of the draws.
     model_run : (n,) array or list of them, optional
         One more series to show: the run of the MAP model.
     output, unit : str
@@ -104,11 +108,11 @@ def plot_response(prediction: Prediction, measured: Any = None, **options: Unpac
         Of the new figure in inches, where no `ax` is given.
     """
     view = _look(prediction, measured, **options)
-    lines = [(view.mean, view.mean_label, BLUE, "-", 1.8)]
+    lines = [(view.mean, view.mean_label, ORANGE, "-", 2.4)]
     if view.measured is not None:  # thin and above, so that both are seen
-        lines.append((view.measured, "measured", INK, "-", 0.8))
+        lines.append((view.measured, "measured", INK, "-", 0.9))
     if view.model_run is not None:
-        lines.append((view.model_run, "MAP model", ORANGE, "--", 0.9))
+        lines.append((view.model_run, "MAP model", BLUE, "--", 0.9))
     _draw(view, lines, view.bands, view.mean if view.measured is None else view.measured)
     view.label(view.output)
     return view.ax
@@ -127,9 +131,9 @@ def plot_error(prediction: Prediction, measured: Any, **options: Unpack[Window])
     # Far beyond the measured range one picture shows nothing else; where it is cut, it says so.
     reach = _REACH * max(float(np.ptp(view.measured)), np.finfo(float).tiny)
     error = np.clip(view.measured - view.mean, -reach, reach)
-    lines = [(error, "measured − mean", INK, "-", 0.8)]
+    lines = [(error, f"measured − {view.mean_name}", INK, "-", 0.8)]
     if view.model_run is not None:
-        lines.append((view.measured - view.model_run, "measured − MAP model", ORANGE, "-", 0.8))
+        lines.append((view.measured - view.model_run, "measured − MAP model", BLUE, "-", 0.8))
     shifted = tuple((name, low - view.mean, high - view.mean) for name, low, high in view.bands)
     _draw(view, lines, shifted, error)
     view.ax.axhline(0.0, color=FAINT, linewidth=0.8, zorder=1)
@@ -145,6 +149,7 @@ def _look(
     time: Any = None,
     first: int | None = None,
     last: int | None = None,
+    simulation: Any = None,
     model_run: Any = None,
     output: str = "y",
     unit: str = "",
@@ -176,6 +181,7 @@ def _look(
         found = [("mean ± 3 standard deviations", mean[part] - sd, mean[part] + sd)]
     else:
         raise AdjoinError(f"bands must be 'quantiles' or 'sigma', not {bands!r}")
+    is_mean = simulation is None
     clock, time_label = clock_of(time, n, record)
     return _View(
         dress(ax or new_axes(width, 2.9)),
@@ -183,11 +189,12 @@ def _look(
         unit,
         clock[part],
         time_label,
-        mean[part],
+        mean[part] if is_mean else cut(simulation, "the simulation"),
         tuple(found),
         None if measured is None else cut(measured, "the measured output"),
         None if model_run is None else cut(model_run, "the model's run"),
-        prediction.in_words(record),
+        prediction.in_words(record) if is_mean else "simulation",
+        "mean" if is_mean else "simulation",
     )
 
 
@@ -209,7 +216,7 @@ def _draw(
             time,
             below[keep],
             above[keep],
-            color=BLUE,
+            color=ORANGE,
             alpha=min(0.18 + 0.14 * i, 1.0),
             linewidth=0,
             label=name,

@@ -15,12 +15,14 @@ from matplotlib.figure import Figure
 
 from adjoin.arrays import Float1D
 from adjoin.errors import AdjoinError
-from adjoin.report.colours import COLOURS, FAINT, INK
+from adjoin.report.colours import BLUE, COLOURS, FAINT, INK, ORANGE
 from adjoin.report.labels import add_legend, fold_exponent, label_axes, with_unit, write
 from adjoin.report.plots import shown_limits
 from adjoin.report.series import clock_of, envelope, one_record, set_range
 from adjoin.report.style import WIDE, columns_of, dress, new_figure
 
+_OF_RUNS = (ORANGE, BLUE, *COLOURS[2:])
+"""The first simulation looks as it does everywhere."""
 _STYLES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 """Lines that lie on each other are told apart by their dashes, also without colours."""
 _HEIGHT = 4.4  # inches
@@ -96,7 +98,7 @@ def _draw(ax: Axes, time: Float1D, lines: Mapping[str, Float1D], anchor: Float1D
     (ground, values), *others = lines.items()
     keep = envelope(values, columns_of(ax))
     ax.plot(time[keep], values[keep], color=INK, alpha=0.35, linewidth=3.2, label=ground or "_")
-    looks = zip(cycle(COLOURS), cycle(_STYLES), strict=False)
+    looks = zip(cycle(_OF_RUNS), cycle(_STYLES), strict=False)
     for i, ((name, run), (colour, style)) in enumerate(zip(others, looks, strict=False)):
         shown = np.clip(run, low, high)
         keep = envelope(shown, columns_of(ax))

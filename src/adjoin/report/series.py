@@ -14,7 +14,12 @@ from matplotlib.axes import Axes
 from adjoin.arrays import Float1D, Int1D
 from adjoin.checks import require_count
 from adjoin.data.dataset import Dataset
+from adjoin.data.timing import SECONDS
 from adjoin.errors import AdjoinError
+
+_LONGEST = ((3 * 86400.0, "d"), (3 * 3600.0, "h"), (1200.0, "min"))
+"""From so many seconds on, a record is shown in that unit."""
+_SHORT = 0.2  # seconds, below which it is shown in milliseconds
 
 
 def envelope(x: Float1D, n_columns: int) -> Int1D:
@@ -76,12 +81,27 @@ def clock_of(time: Any, n: int, record: int = 0) -> tuple[Float1D, str]:
     if time is None:
         return np.arange(n, dtype=float), "sample"
     if isinstance(time, Real):
-        return float(time) * np.arange(n, dtype=float), "time (s)"
+        return _in_units(float(time) * np.arange(n, dtype=float))
     is_lone = len(records_of(time, "the time")) == 1
     found = one_record(time, 0 if is_lone else record, "the time")
     if len(found) != n:
         raise AdjoinError(f"there are {n} samples, but {len(found)} times")
-    return found, "time (s)"
+    return _in_units(found)
+
+
+def _in_units(seconds: Float1D) -> tuple[Float1D, str]:
+    """Times in the unit that makes them short to read, and what to call them."""
+    size = float(np.ptp(seconds))
+    unit = next((name for least, name in _LONGEST if size >= least), "s")
+    if 0.0 < size < _SHORT:
+        unit = "ms"
+    return seconds if unit == "s" else seconds / SECONDS[unit], f"time ({unit})"
+
+
+def unit_of(data: Dataset, signal: str) -> str:
+    """The unit of a signal; nothing where it is not known."""
+    signals = (*data.names.inputs, data.names.output)
+    return dict(zip(signals, data.units, strict=True)).get(signal, "") if data.units else ""
 
 
 def set_range(ax: Axes, time: Float1D) -> None:

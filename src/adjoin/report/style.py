@@ -6,6 +6,7 @@ Receives Axes from the plots and dresses them.
 from __future__ import annotations
 
 from io import BytesIO
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -65,7 +66,7 @@ def dress(ax: Axes, grid: str = "y") -> Axes:
     for name, axis in (("x", ax.xaxis), ("y", ax.yaxis)):
         if name == grid:
             axis.grid(True, color=FAINT, alpha=0.4, linewidth=0.6)
-        else:
+        elif axis.get_tick_params().get("gridOn", True):
             axis.grid(False)
     return ax
 
@@ -83,7 +84,10 @@ def height_of(ax: Axes) -> float:
     place = ax.get_subplotspec()
     if place is None:
         return _inches(ax)[1] * float(ax.get_position().height)
-    return _inches(ax)[1] * len(place.rowspan) / place.get_gridspec().nrows
+    grid = place.get_gridspec()
+    ratios: Any = grid.get_height_ratios()  # matplotlib says it gives one number
+    own = sum(ratios[row] for row in place.rowspan)
+    return float(_inches(ax)[1] * own / sum(ratios))
 
 
 def _inches(ax: Axes) -> tuple[float, float]:

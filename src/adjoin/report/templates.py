@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from adjoin.report.page_words import breakable, without_level
 from adjoin.text import percent
 
 
+@lru_cache(maxsize=1)  # it keeps what it has compiled
 def templates() -> Environment:
     """Where pages find their templates; all text passes escaping."""
     environment = Environment(
@@ -18,6 +22,8 @@ def templates() -> Environment:
     )
     environment.filters["number"] = _number
     environment.filters["percent"] = percent
+    environment.filters["breakable"] = breakable
+    environment.filters["without_level"] = lambda short, level: without_level(level, short)
     return environment
 
 

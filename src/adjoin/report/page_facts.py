@@ -1,0 +1,221 @@
+"""What the page says in a few words: facts of the first screen, questions, and what was tried.
+
+Receives an `Assessment`; gives the templates plain rows of text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
+
+from adjoin.grammar.equation import term_text
+from adjoin.levels import CAUTION, GOOD, POOR
+from adjoin.model import Model
+from adjoin.modelling.mathml import equation_mathml
+from adjoin.posterior import Posterior
+from adjoin.report.findings import noise_in_words
+from adjoin.report.page_words import LONG_TERM, breakable, n_on_first_screen, without_level
+from adjoin.report.series import unit_of
+from adjoin.results.assessment import Assessment
+from adjoin.results.discovered import Discovered
+from adjoin.text import counted, percent, rounded
+
+_LEAST_SHARE = 0.001
+
+
+class Shown(NamedTuple):
+    """An equation in pieces that lines can break between, and how many come first."""
+
+    pieces: Sequence[Markup]
+    n_first: int
+    n_more: int
+    is_text: bool
+
+
+def shown_equation(model: Model) -> Shown:
+    """Typeset; as text that can break where names are so long that no formula would fit."""
+    terms = [term_text(term) for term in model.structure]
+    is_text = max(map(len, terms), default=0) > LONG_TERM
+    pieces = _in_text(model) if is_text else equation_mathml(model)
+    n_terms = n_on_first_screen(terms)
+    return Shown(pieces, n_terms + 1, len(terms) - n_terms, is_text)
+
+
+def _in_text(model: Model) -> list[Markup]:
+    """The printed equation, one piece before the first term and one per term."""
+    left, right = model.equation.split(" = ", 1)
+    pieces, begin, depth = [f"{left} ="], 0, 0
+    for i, letter in enumerate(right):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0 and right[i : i + 3] in (" + ", " - "):
+            pieces.append(right[begin:i])
+            begin = i + 1
+    pieces.append(right[begin:])
+    whole = Markup('<span class="term">{}</span>')
+    return [
+        whole.format(breakable(piece.replace("-", "−", piece.startswith("-")))) for piece in pieces
+    ]
+
+
+def facts_of(found: Assessment[Posterior]) -> list[dict[str, str]]:
+    """How well it fits, how large it is, its noise, and how sure it is where that is known."""
+    posterior, part, model = found.posterior, found.parts[-1], found.model
+    errors, unit = part.scores.free_run, unit_of(part.data, part.data.names.output)
+    fit = "–" if errors.fit is None else f"{errors.fit:.1f} %"
+    error = "" if errors.rmse is None else f"RMSE {errors.rmse:.3g}{f' {unit}' if unit else ''}, "
+    noise, note = noise_in_words(posterior)
+    rows = [
+        {
+            "name": "Fit of the simulation",
+            "value": "runs away" if errors.rmse is None else fit,
+            "note": f"{error}on {part.words}",
+        },
+        {
+            "name": "Terms",
+            "value": str(len(model.theta)),
+            "note": f"degree up to {model.structure.max_degree}, lag up to"
+            f" {model.structure.max_lag}",
+        },
+        {
+            "name": "Noise (sd)",
+            "value": f"{noise} {unit}" if unit and noise[:1].isdigit() else noise,
+            "note": note,
+        },
+    ]
+    if (share := _share(found)) is not None:
+        rows.append(share)
+    return rows
+
+
+def _share(found: Assessment[Posterior]) -> dict[str, str] | None:
+    """How many draws have this structure: nothing where that would be read as more than it is."""
+    posterior = found.posterior
+    agreement = found.diagnostics["verdict"]["agreement"]
+    is_known = found.is_mass_settled() and POOR not in (agreement, found.verdict.level)
+    if posterior.settings.keeps_terms or not is_known:
+        return None
+    whose = f"draws of chain {posterior.chain_numbers[0]}" if found.is_selected else "draws"
+    return {
+        "name": "This structure",
+        "value": found.mass_percent(),
+        "note": f"of the {whose}; {len(posterior.structures):,} structures seen",
+    }
+
+
+def questions_of(
+    found: Assessment[Posterior], findings: Sequence[Mapping[str, Any]]
+) -> list[dict[str, str]]:
+    """The questions with the level and the words of their answers, and where more is said."""
+    verdict = found.diagnostics["verdict"]
+    if found.all_chains.n_chains == 1:
+        chains = "Cannot be said: there is one"
+    elif verdict["agreement"] == GOOD != verdict["level"]:
+        chains = "Yes, but on an equation that falls short"
+    else:
+        chains = {GOOD: "Yes", CAUTION: "With reservations", POOR: "No"}[verdict["agreement"]]
+    rows = [
+        ("trust", "Can I trust its simulation?", found.trusted.level, found.trusted.short),
+        ("unique", "Is this equation the only one?", found.unique.level, found.unique.short),
+        (
+            "residuals",
+            "Is something left in the residuals?",
+            found.exhausted.level,
+            found.exhausted.short,
+        ),
+        ("chains", "Did the chains agree?", verdict["level"], chains),
+    ]
+    if findings:
+        levels = [str(finding["level"]) for finding in findings]
+        n_bad = sum(level != GOOD for level in levels)
+        level = POOR if POOR in levels else CAUTION if n_bad else GOOD
+        words = (
+            f"{counted(n_bad, 'finding')} to look at" if n_bad else "Nothing that was looked for"
+        )
+        rows.append(("data", "Is something wrong with the data?", level, words))
+    return [
+        {"id": name, "ask": ask, "level": level, "words": without_level(level, words)}
+        for name, ask, level, words in rows
+    ]
+
+
+def tried_of(discovered: Discovered) -> dict[str, Any]:
+    """What was compared, in sentences and rows."""
+    rows = [_tried_row(row) for row in discovered.candidates]
+    chosen, best = discovered.chosen, discovered.best
+    sentences = [f"Held out in turn: {'; '.join(discovered.folds)}."]
+    if len(discovered.folds) == 1:
+        sentences = [f"Held out: {discovered.folds[0]}."]
+    if chosen is None:
+        sentences.append("None of them is surely better than the mean of the output.")
+    elif chosen is best:
+        sentences.append(f"The best one was chosen: it misses {_error(chosen)} of the variance.")
+    else:
+        sentences.append(
+            f"The best one misses {_error(best)} of the variance with"
+            f" {counted(best['n_terms'], 'term')}; the chosen one, as good within what the data"
+            f" can tell and simpler, misses {_error(chosen)} with"
+            f" {counted(chosen['n_terms'], 'term')}."
+        )
+    if discovered.apart is not None:
+        sentences.append(
+            f"The simulation of the equation is {_share_text(discovered.apart)} of the output's"
+            f" standard deviation from the average of the best {len(discovered.average)} models,"
+            " which predicts more safely than any one of them."
+        )
+    if discovered.beyond:
+        named = ", ".join(
+            f"{name} ({times:.1f} times)" for name, times in discovered.beyond.items()
+        )
+        sentences.append(f"Some held-out data go beyond the range that was fitted: {named}.")
+    away = f"; {discovered.n_lost:,} of them ran away" if discovered.n_lost else ""
+    classes = "1 class" if len(rows) == 1 else f"{len(rows)} classes"
+    return {
+        "summary": f"{discovered.n_tried:,} models of {classes} were compared by their simulations"
+        f" of held-out data{away}.",
+        "sentences": sentences,
+        "rows": rows,
+        "asked": [
+            (str(name).replace("_", " "), _plainly(value))
+            for name, value in discovered.settings.items()
+            if name != "folds"
+        ],
+    }
+
+
+def _tried_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    error, seconds = row["validation"], row.get("cpu_s")
+    lost = int(error["n_lost"])
+    is_lost = lost > 0 or error["nmse"] is None or not math.isfinite(error["nmse"])
+    return {
+        "words": row["words"],
+        "n_terms": row["n_terms"],
+        "is_lost": is_lost,
+        "error": f"runs away ({counted(lost, 'part')})" if is_lost else _error(row),
+        "is_checked": row["is_checked"],
+        "chosen": row["chosen"],
+        "cpu": "–" if seconds is None else f"{seconds:.1f}",
+    }
+
+
+def _error(row: Mapping[str, Any]) -> str:
+    error = row["validation"]
+    if error["nmse"] is None:
+        return "– %"
+    if error["sd"] is None or not math.isfinite(error["sd"]):
+        return f"{error['nmse']:.3g} %"
+    return " ± ".join(rounded([error["nmse"], error["sd"]], error["sd"])) + " %"
+
+
+def _share_text(share: float) -> str:
+    return percent(share) if share >= _LEAST_SHARE else f"less than {percent(_LEAST_SHARE)}"
+
+
+def _plainly(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "–"
+    return "–" if value in (None, "") else str(value)
