@@ -34,8 +34,8 @@ def test_what_the_badge_says_is_not_said_again(level: str, short: str, words: st
         ),
         ("look at the data first: adjoin check", ["adjoin check"]),
         (
-            "simulate: adjoin fit 'a b.csv' --inputs u,v --objective simulation; then stop",
-            ["adjoin fit 'a b.csv' --inputs u,v --objective simulation"],
+            "simulate: adjoin fit 'a b.csv' --inputs u,v --initial '1 + u(k); v(k)'",
+            ["adjoin fit 'a b.csv' --inputs u,v --initial '1 + u(k); v(k)'"],
         ),
         ("run `adjoin report rig.nc` again", ["adjoin report rig.nc"]),
         ("use --center --max-lag 3, not more", ["--center --max-lag 3"]),

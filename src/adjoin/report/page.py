@@ -8,6 +8,7 @@ dark setting. All text passes the template's escaping.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np

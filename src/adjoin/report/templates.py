@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from adjoin.report.page_words import breakable, without_level
+from adjoin.report.page_words import breakable, with_code, without_level
 from adjoin.text import percent
 
 
@@ -23,6 +23,7 @@ def templates() -> Environment:
     environment.filters["number"] = _number
     environment.filters["percent"] = percent
     environment.filters["breakable"] = breakable
+    environment.filters["with_code"] = with_code
     environment.filters["without_level"] = lambda short, level: without_level(level, short)
     return environment
 
