@@ -84,7 +84,7 @@ def test_the_partial_shows_what_a_report_gives_it() -> None:
     shown = part.render(findings=[{**row, "picture": ""}])
     assert "a b" in shown
     assert "&lt;w&gt;" in shown
-    assert "What to do: r." in shown
+    assert "What to do: R." in shown
 
 
 def test_no_picture_without_evidence() -> None:
