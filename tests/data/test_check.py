@@ -202,7 +202,7 @@ def test_a_check_for_people_tables_and_programs() -> None:
 
 @pytest.mark.parametrize("rig", datasets.RIGS)
 def test_clean_rigs_raise_no_alarm_but_what_is_true_of_them(rig: str) -> None:
-    """In 100 seeds of each rig 1.7 % of records do, where 5 % are allowed; see the benchmark."""
+    """In 50 seeds of each rig 0.5 % of records do, where 5 % are allowed; see the benchmark."""
     assert sum(bool(check_rigs.false_alarms(rig, seed)) for seed in range(4)) <= 1
 
 
