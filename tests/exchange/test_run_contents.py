@@ -261,7 +261,7 @@ def test_another_grammar_is_refused_however_large(
         ("/@settings", "[1]", "settings must be a JSON object"),
         ("/@settings", '{"objective": "abc"}', "settings must have the objective"),
         ("/@schema_version", np.array([0]), "schema_version 1 to 5"),
-        ("/@schema_version", np.array([5]), "schema_version 1 to 5"),
+        ("/@schema_version", np.array([6]), "schema_version 1 to 5"),
         ("/@timing", '{"total_s": "long"}', "timing must be numbers"),
         ("/@timing", '{"total_s": 1' + 400 * "0" + "}", "timing must be numbers"),
         ("/@burn_in", np.array([1.0]), "burn_in must be from 0 to below 1"),

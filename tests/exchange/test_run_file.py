@@ -107,7 +107,7 @@ def test_a_file_of_the_first_schema_is_still_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(run_file, "_UNWEIGHTED", 1)
+        patch.setattr(run_file, "_PLAIN", 1)
         write_run(small(), tmp_path / "run.nc")
     assert b"adjoin-run schema 00000001 " in (tmp_path / "run.nc").read_bytes()
     assert_same(load(tmp_path / "run.nc"), small())
