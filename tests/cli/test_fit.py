@@ -36,7 +36,7 @@ def test_json_is_one_object_with_the_contract_s_keys(rig: Path) -> None:
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
     require_findings(facts, {"train"})
-    assert facts["verdict"]["summary"].startswith("the free run may hold: it was not tried on")
+    assert facts["verdict"]["summary"].startswith("the simulation may hold: it was not tried on")
     best = facts["structures"][0]
     assert best["structure"] == ["force(k-1)", "force(k-5)^3", "velocity(k-1)"]
     assert best["equation"] == facts["equation"]
@@ -265,7 +265,8 @@ def test_a_decimal_mark_that_cannot_be_told_is_asked_for_by_an_option_that_exist
     assert "or pass --decimal . or --decimal ,." in asked.stderr
     done = run("fit", str(path), *quick, "--decimal", ",")
     assert done.returncode == 0, done.stderr
-    assert "→ hold data out of the fit (--validation 0.3), or report on test data" in done.stdout
+    assert f"→ hold data out to try it on: adjoin fit {path} --inputs u" in done.stdout
+    assert "--decimal , --validation 0.3" in done.stdout
 
 
 def test_the_other_commands_take_the_decimal_mark_too(tmp_path: Path) -> None:

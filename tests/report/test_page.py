@@ -170,6 +170,6 @@ def test_what_forbids_a_run_and_how_its_power_came_about_are_on_the_page() -> No
     u, _ = simulated(n=300)
     posterior = quick(samples=400, likelihood_power="auto").fit(u, 3.0 * u).posterior_
     found = Reader(make_page(assess(posterior, draws=20)))
-    assert "The output 'y' is a copy of the input 'u'; the free run" in found.prose
+    assert "The output 'y' is a copy of the input 'u'; the simulation" in found.prose
     assert "'y' is 'u', up to a factor and an offset, in all samples" in found.prose
     assert f"counts to the power 1: {posterior.settings.power_note}." in found.prose

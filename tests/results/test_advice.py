@@ -1,4 +1,4 @@
-"""The verdict: the free run decides, the chains take away, and both say what to do."""
+"""The verdict: the simulation decides, and the chains take away."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from adjoin.results.assessment import assess
 def judged(free_run: str, chains: str, residuals: str = "good", n_chains: int = 4):
     """The verdict where these are the levels."""
     return make_verdict(
-        Answer(free_run, "x", ("of the run",), ("mend the run",), "the free run does"),
-        Answer(residuals, "x", ("of what is left", "more"), ("mend the run", "mend the rest")),
+        Answer(free_run, "x", ("of the run",), "the simulation does"),
+        Answer(residuals, "x", ("of what is left", "more")),
         {"level": chains, "reasons": ["of the chains"], "advice": ["draw more"]},
         n_chains,
+        steps=("mend the run: adjoin fit rig.csv",),
     )
 
 
@@ -38,9 +39,9 @@ def test_the_free_run_decides_and_chains_take_away(free_run: str, chains: str, l
 
 def test_the_free_run_speaks_first() -> None:
     verdict = judged("poor", "good", "caution")
-    assert verdict.summary == "the free run does; the chains agree"
+    assert verdict.summary == "the simulation does; the chains agree"
     assert verdict.reasons == ("of the run", "of what is left", "of the chains")
-    assert verdict.next == ("mend the run", "mend the rest", "draw more")
+    assert verdict.next == ("mend the run: adjoin fit rig.csv",)
     assert verdict.plain == {
         "level": "poor",
         "summary": verdict.summary,
@@ -60,8 +61,8 @@ def test_chains_that_agree_on_a_bad_model_are_no_good_verdict() -> None:
     assert found.diagnostics["chains_agree_on_mode"]
     assert found.verdict.level == "poor"
     assert found.verdict.summary.startswith(
-        "what is left still follows u; the free run cannot be trusted: it misses more than"
+        "what is left still follows u; the simulation cannot be trusted: it misses more than"
     )
     assert found.diagnostics["verdict"]["level"] == "poor"
     good = assess(made([[TRUE] * 40] * 4, held_out=HELD_OUT), draws=200)
-    assert good.verdict.summary.startswith("the free run holds on the validation data; ")
+    assert good.verdict.summary.startswith("the simulation holds on the validation data; ")

@@ -1,9 +1,8 @@
-"""The three answers: what each says, why, and what it advises."""
+"""The three answers: what each says, and why."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 from tests.results.runs import HELD_OUT, POOR, TEST, TRAIN, TRUE, made
 
 from adjoin import Dataset
-from adjoin.inference.objective import ABC, PREDICTION, SIMULATION, Noise, Objective
+from adjoin.inference.objective import ABC, PREDICTION, Objective
 from adjoin.results.answers import Answer, answer_exhausted, answer_trusted
 from adjoin.results.assessment import assess
 from adjoin.results.residual_tests import ResidualTest, residual_tests
@@ -71,14 +70,13 @@ def predicted(
     coverage: float = 0.95,
     diverged: float = 0.0,
     error: float | None = 0.1,
-    objective: Objective = PREDICTION,
 ) -> Answer:
     """The answer where one part has these figures."""
     share = None if fit is None else (100.0 - fit) ** 2 / 100.0
     part = Part(name, TEST, SimpleNamespace(), SimpleNamespace(max_lag=2, white_box=None))
     scores = Scores(Errors(error, share, fit), Errors(0.1, 1.0, 90.0), diverged, coverage)
     part.__dict__.update(scores=scores, prediction=SimpleNamespace(n_draws=200))
-    return answer_trusted([part], TEST, objective)
+    return answer_trusted([part], TEST)
 
 
 @pytest.mark.parametrize(
@@ -138,48 +136,19 @@ def test_the_reasons_for_trust_are_its_figures() -> None:
 
 
 @pytest.mark.parametrize(
-    ("figures", "sentence", "advice"),
+    ("figures", "sentence"),
     [
-        ({}, "holds on the test data", ()),
-        ({"name": "rig.csv"}, "holds on rig.csv", ()),
-        (
-            {"name": "train"},
-            "may hold: it was not tried on other data",
-            ("hold data out of the fit (held_out=dataset), or report on test data (test=dataset)",),
-        ),
-        (
-            {"coverage": 0.5},
-            "is to be used with care: its bands are too narrow",
-            ("widen intervals and bands by likelihood_power='auto'",),
-        ),
-        (
-            {"coverage": 0.5, "objective": ABC},
-            "is to be used with care: its bands are too narrow",
-            ("widen intervals and bands by a larger ladder={'tolerance': …}",),
-        ),
-        ({"coverage": 1.0}, "is to be used with care: its bands are too wide", ()),
-        (
-            {"fit": 20.0},
-            "cannot be trusted: it misses more than it explains",
-            (
-                "judge models by their free run (objective='simulation')",
-                "a larger max_lag or max_degree, another input or a function may help",
-            ),
-        ),
-        (
-            {"error": None, "objective": ABC},
-            "cannot be trusted: it runs away",
-            ("lower max_degree or max_lag",),
-        ),
-        ({"fit": None}, "cannot be judged: the output stands still", ()),
+        ({}, "holds on the test data"),
+        ({"name": "rig.csv"}, "holds on rig.csv"),
+        ({"name": "train"}, "may hold: it was not tried on other data"),
+        ({"coverage": 0.5}, "is to be used with care: its bands are too narrow"),
+        ({"fit": 20.0}, "cannot be trusted: it misses more than it explains"),
+        ({"error": None}, "cannot be trusted: it runs away"),
+        ({"fit": None}, "cannot be judged: the output stands still"),
     ],
 )
-def test_a_free_run_is_said_in_a_sentence_with_what_to_do(
-    figures: dict, sentence: str, advice: tuple[str, ...]
-) -> None:
-    answer = predicted(**figures)
-    assert answer.sentence == f"the free run {sentence}"
-    assert answer.advice == advice
+def test_a_simulation_is_said_in_a_sentence(figures: dict, sentence: str) -> None:
+    assert predicted(**figures).sentence == f"the simulation {sentence}"
 
 
 def test_a_part_on_which_it_fails_is_named() -> None:
@@ -188,7 +157,6 @@ def test_a_part_on_which_it_fails_is_named() -> None:
     found = assess(made([[TRUE] * 4], held_out=bad), TEST, draws=20)
     assert found.trusted.short == "With care: it fails on the validation data"
     assert "but on the validation data it misses" in found.trusted.reasons[1]
-    assert found.verdict.next[0].startswith("judge models by their free run")
 
 
 def test_inputs_beyond_the_fitted_range_are_named() -> None:
@@ -251,15 +219,6 @@ def test_coloured_residuals_of_a_free_run_ask_for_a_wider_tolerance() -> None:
     assert "misses slow dynamics" in answer.reasons[1]
     assert "ladder={'tolerance': …}" in answer.reasons[1]
     assert "likelihood_power" not in answer.reasons[1]
-
-
-def test_coloured_residuals_of_white_noise_ask_for_a_memory() -> None:
-    """With noise on the output, by a likelihood; not where it has a memory already."""
-    u, error = np.random.default_rng(1).standard_normal((2, 1000))
-    coloured = replace(SIMULATION, noise=Noise.COLOURED)
-    for objective, is_asked in ((SIMULATION, True), (coloured, False), (PREDICTION, False)):
-        answer = left(error + 0.5 * np.roll(error, 1), u, objective)
-        assert ("let the noise have a memory (noise='ar')" in answer.advice) == is_asked
 
 
 def test_a_small_correlation_of_much_data_is_slight() -> None:

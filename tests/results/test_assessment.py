@@ -127,7 +127,7 @@ def test_test_data_may_have_a_name_of_their_own() -> None:
     found = assess(made([[TRUE] * 4]), TEST, draws=20, test_name="rig.csv")
     assert [part.name for part in found.parts] == ["train", "rig.csv"]
     assert "of the variance of rig.csv (fit index" in found.trusted.reasons[0]
-    assert found.verdict.summary.startswith("the free run holds on rig.csv; ")
+    assert found.verdict.summary.startswith("the simulation holds on rig.csv; ")
 
 
 def test_of_very_long_records_fewer_draws_are_run() -> None:
@@ -189,9 +189,10 @@ def test_everything_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_note_of_the_files_costs_nothing() -> None:
     posterior = made([[POOR] * 8, [TRUE] * 4], held_out=HELD_OUT)
     model, chosen = posterior.map_model, posterior.selected
-    noted = posterior.with_source(["rig.csv"], 0.3)
+    noted = posterior.with_source(["rig.csv"], 0.3, {"validation": 0.3})
     assert noted.map_model is model
     assert (noted.settings.data, noted.settings.validation) == (("rig.csv",), 0.3)
     assert noted.selected.settings.data == ("rig.csv",)
     assert noted.selected.chain_numbers == chosen.chain_numbers
-    assert posterior.settings.data == ()
+    assert noted.settings.options == {"validation": 0.3}
+    assert (posterior.settings.data, posterior.settings.options) == ((), None)

@@ -127,7 +127,7 @@ def test_few_samples_say_nothing() -> None:
 
 def told(
     noise: str, slow: float, terms: str = "u(k)", **settings
-) -> tuple[Posterior, float, str, str, tuple[str, ...]]:
+) -> tuple[Posterior, float, str, str]:
     """Of one record: the posterior, power and note of the estimate; what the report says."""
     rng = np.random.default_rng(4)
     u = filtered([1.0], [1.0, -slow], 2000, rng)
@@ -135,53 +135,48 @@ def told(
     posterior = fitted(u, y, terms, EVEN, settings=settings)
     estimate = estimate_power(dependence(posterior), 500)
     answer = assess(posterior, draws=5).exhausted
-    return posterior, estimate.power, estimate.note, " | ".join(answer.reasons), answer.advice
+    return posterior, estimate.power, estimate.note, " | ".join(answer.reasons)
 
 
 def test_independent_residuals_are_so_for_the_report_and_for_the_power() -> None:
-    _, power, note, report, advice = told("white", 0.9)
+    _, power, note, report = told("white", 0.9)
     assert power == 1.0
     assert note == "the residuals of a first run of 500 samples look independent"
     assert "all 7 correlation tests pass" in report
-    assert advice == ()
 
 
 def test_positive_correlation_is_allowed_for_and_the_report_says_how() -> None:
-    _, power, note, report, advice = told("AR(1) 0.8", 0.9)
+    _, power, note, report = told("AR(1) 0.8", 0.9)
     assert power < 0.4
     assert "are autocorrelated (+0.8" in note
     assert "samples are worth one independent one, for the coefficient of u(k)" in note
     assert "of residual with itself at lag 1" in report
     assert "too narrow, by a factor of up to 2" in report
     assert "likelihood_power='auto' widens them" in report
-    assert advice == ("widen intervals and bands by likelihood_power='auto'",)
     settings = {"likelihood_power": power, "is_power_estimated": True}
-    _, _, _, report, advice = told("AR(1) 0.8", 0.9, **settings)
+    _, _, _, report = told("AR(1) 0.8", 0.9, **settings)
     assert f"counts to the power {power:.3g}, which allows for it" in report
-    assert advice == ()
-    _, _, _, report, advice = told("AR(1) 0.8", 0.9, is_power_estimated=True)
+    _, _, _, report = told("AR(1) 0.8", 0.9, is_power_estimated=True)
     assert f"likelihood_power={power:.2g} widens them" in report  # the first run saw less
 
 
 @pytest.mark.parametrize("noise", ["MA(1) -0.8", "AR(1) -0.8"])
 def test_negative_correlation_is_no_evidence_for_more_than_one(noise: str) -> None:
     """As noise on the output, differences and oversampling leave it; and it is not hidden."""
-    _, power, note, report, advice = told(noise, 0.9)
+    _, power, note, report = told(noise, 0.9)
     assert power == 1.0
     assert "are autocorrelated (-0." in note
     assert "so the power is never above 1" in note
     assert "of residual with itself at lag 1" in report
     assert "negative correlations cancel in sums" in report
     assert "too narrow" not in report
-    assert advice == ()
 
 
 def test_slow_noise_under_a_fast_input_takes_nothing() -> None:
-    posterior, power, _, report, advice = told("AR(1) 0.8", 0.0)
+    posterior, power, _, report = told("AR(1) 0.8", 0.0)
     assert integrated_time(posterior.residuals()) > 6.0
     assert power > 0.9
     assert "the regressors average that out" in report
-    assert advice == ()
 
 
 def test_negative_correlation_with_alternating_regressors_does_cost() -> None:

@@ -96,9 +96,8 @@ def test_a_model_that_diverges_has_no_scores() -> None:
     assert found.trusted == Answer(
         "poor",
         "No: it runs away",
-        ("the free run on the test data runs away: it leaves the range that was fitted",),
-        ("judge models by their free run (objective='simulation')", "lower max_degree"),
-        "the free run cannot be trusted: it runs away",
+        ("the simulation of the test data runs away: it leaves the range that was fitted",),
+        "the simulation cannot be trusted: it runs away",
     )
     described = plain(found)
     scores = described["scores"]

@@ -56,9 +56,8 @@ def test_an_input_within_the_window_asks_for_its_lag() -> None:
     assert found["advice"] == [step]
     verdict = assess(posterior, draws=20).verdict
     assert verdict.level == "poor"
-    assert verdict.summary.startswith("nothing was found; the free run cannot be trusted")
+    assert verdict.summary.startswith("nothing was found; the simulation cannot be trusted")
     assert verdict.summary.endswith("the chains agree")
-    assert verdict.next[0] == step
     assert len(set(verdict.reasons)) == len(verdict.reasons)
 
 
@@ -129,7 +128,7 @@ def test_a_free_run_that_explains_nothing_takes_away() -> None:
         Dataset.from_arrays(u, y), [[("y(k-1)", [0.95], 1.0)] * 8], Grammar.narx(max_lag=2)
     )
     (found,) = vetoes(posterior)
-    assert (found.level, found.short) == ("caution", "its free run explains nothing")
+    assert (found.level, found.short) == ("caution", "its simulation explains nothing")
     assert not vetoes(posterior, asks_free_run=False)
 
 

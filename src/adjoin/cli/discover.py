@@ -17,6 +17,7 @@ from adjoin.cli.data import (
     SamplingTimeOption,
     read_tables,
 )
+from adjoin.cli.given import given_options
 from adjoin.cli.output import (
     DecimalOption,
     ForceOption,
@@ -30,6 +31,7 @@ from adjoin.cli.spelling import spell_for
 
 
 def discover(
+    context: typer.Context,
     data: DataArgument,
     inputs: InputsOption = None,
     output: OutputOption = None,
@@ -106,7 +108,7 @@ def discover(
             n_jobs=jobs,
             observe=lambda words: status.update(f"{words} …"),
         )
-    found = found.with_source([str(file) for file in data])
+    found = found.with_source([str(file) for file in data], given_options(context))
     if out is not None:
         found.posterior.save(out)
     if page is not None:

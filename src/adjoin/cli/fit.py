@@ -17,6 +17,7 @@ from adjoin.cli.data import (
     SamplingTimeOption,
     read_tables,
 )
+from adjoin.cli.given import given_options
 from adjoin.cli.output import (
     DecimalOption,
     ForceOption,
@@ -46,6 +47,7 @@ OutOption = Annotated[
 
 
 def fit(
+    context: typer.Context,
     data: DataArgument,
     inputs: InputsOption = None,
     output: OutputOption = None,
@@ -232,7 +234,9 @@ def fit(
         say(f"prepared: {note}")
     with warnings_as_notes():
         identifier.fit(train, held_out=held_out)
-    posterior = identifier.posterior_.with_source([str(file) for file in data], validation)
+    posterior = identifier.posterior_.with_source(
+        [str(file) for file in data], validation, given_options(context)
+    )
     assessment, written = _write(posterior, out, page)
     if as_json:
         print_json(findings.describe(assessment) | {"written": written})

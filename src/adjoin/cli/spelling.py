@@ -1,7 +1,8 @@
 """Messages on the command line: arguments of Python, spelled as the options of a command.
 
 Errors and advice are written once, for both: ``objective='abc'``. Receives such a message and the
-command it is about; hands it to the terminal as ``--objective abc``.
+command it is about; hands it to the terminal as ``--objective abc``. Whole commands, and calls of
+Python, are left as they are.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 _HINT = re.compile(r"(?<![\w.-])(?<!\w\()([a-z_]+)=(\{'[a-z_]+': [^{}]*\}|'[^']*'|\(\)|[\w.…+]+)")
+_COMPLETE = re.compile(r": (?:adjoin (?:fit|discover|check) |adjoin\.|train, ).*", re.DOTALL)
+"""What a step ends with: a command, or a call, which is to be run as it stands."""
 _LADDER = re.compile(r"\{'([a-z_]+)': (.*)\}")
 _OTHER_NAMES = {"n_jobs": "jobs", "path": "data"}
 _OTHER_WORDS = {
@@ -58,7 +61,12 @@ def speller(command: Any) -> Callable[[str], str]:
         plain = "" if value == "()" else value.strip("'")
         return f"{option.opts[0]} {plain if plain == '…' else shlex.quote(plain)}"
 
-    return lambda message: _HINT.sub(spelled, message)
+    def spell(message: str) -> str:
+        found = _COMPLETE.search(message)
+        end = found.start() if found else len(message)
+        return _HINT.sub(spelled, message[:end]) + message[end:]
+
+    return spell
 
 
 def _name(option: Any) -> str:

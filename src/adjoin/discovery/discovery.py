@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -98,9 +98,11 @@ class Discovery:
         """What was asked for."""
         return dict(_discovered(self.posterior).settings)
 
-    def with_source(self, files: Sequence[str]) -> Discovery:
-        """The same, knowing which files the data are from."""
-        return replace(self, posterior=self.posterior.with_source(files))
+    def with_source(
+        self, files: Sequence[str], options: Mapping[str, Any] | None = None
+    ) -> Discovery:
+        """The same, knowing which files the data are from, and the options that were typed."""
+        return replace(self, posterior=self.posterior.with_source(files, options=options))
 
     def simulate(self, u: Any, y_init: Any = None) -> Any:
         """The mean of the best candidates' free runs; a `Dataset` seeds itself."""

@@ -52,7 +52,8 @@ class RunSettings(Mapping[str, Any]):
     it could not be), and `center` says whether anything was; `center_gain` is by how many nats the
     best posterior of deviations was above that of raw signals, where that decided. `grammar` is
     the grammar's name, `call` the arguments that make the run again, as text; `data` and
-    `validation` are what the command line was given. `own_settings` is what the engine alone has.
+    `validation` are what the command line was given, and `options` all that was typed there but for
+    where results go, by name (None: nobody knows). `own_settings` is what the engine alone has.
     `is_auto`: the samples were drawn in `stages`, each with how far its chains agreed; `samples`
     and the engine's settings are of the last, and `ended_by` says why there was none after it:
     ``agreement``, ``max_samples``, ``climbing``, ``time_limit`` or ``interrupt``. `left_out` says
@@ -86,6 +87,7 @@ class RunSettings(Mapping[str, Any]):
     call: str = ""
     data: tuple[str, ...] = ()
     validation: float | None = None
+    options: Mapping[str, Any] | None = None
     runaway: float = RUNAWAY
     is_auto: bool = False
     stages: tuple[Mapping[str, Any], ...] = ()
@@ -202,6 +204,7 @@ _KINDS: dict[str, Callable[[object], bool]] = {
     ),
     **dict.fromkeys(("burn_in", "likelihood_power"), is_real),
     "moves": lambda value: isinstance(value, dict),
+    "options": lambda value: value is None or isinstance(value, dict),
     "initial": _or_none(_is_text),
     "initial_mode": lambda value: value in (JOINT, RESIDUAL),
     "seed": _or_none(_is_whole),

@@ -1,9 +1,9 @@
 """The verdict on a run, and what to do next.
 
 A verdict about chains is not one about the model: chains that agree can agree on an equation whose
-free run is useless. So the free run speaks first and decides; chains that disagree can only take
-away from what it says, and so do objections: data or draws that cannot say much. Receives the
-answers of an `Assessment`; pages, terminals and JSON show it.
+simulation is useless. So the simulation speaks first and decides; chains that disagree can only
+take away from what it says, and so do objections: data or draws that cannot say much. Receives the
+answers of an `Assessment`, and what ``steps`` make of them; pages, terminals and JSON show it.
 """
 
 from __future__ import annotations
@@ -62,28 +62,30 @@ def make_verdict(
     n_chains: int,
     objections: Sequence[Objection] = (),
     on_runs: Sequence[str] = (),
+    steps: Sequence[str] = (),
 ) -> Verdict:
-    """Put together what the free run, the residuals and the chains say.
+    """Put together what the simulation, the residuals and the chains say.
 
     Parameters
     ----------
     trusted, exhausted : Answer
-        Whether the free run can be trusted, and whether something is left in the residuals.
+        Whether the simulation can be trusted, and whether something is left in the residuals.
     chains : mapping
         The verdict about the chains, of `diagnose`.
     n_chains : int
         How many there are.
     objections : sequence of Objection
-        What speaks against it whatever the free run says, the worst first.
+        What speaks against it whatever the simulation says, the worst first.
     on_runs : sequence of str
         Whether chains whose structures differ predict alike.
+    steps : sequence of str
+        What to do next, of ``steps``.
     """
     of_run = CAUTION if trusted.level == GOOD != chains["level"] else trusted.level
     level = worst([of_run, *(objection.level for objection in objections)])
     agreement = chains.get("agreement", chains["level"])
     on_chains = "there is one chain only" if n_chains == 1 else _OF_CHAINS[agreement]
     left = exhausted.reasons[:1] if exhausted.level != GOOD else ()
-    steps = [*(o.advice for o in objections), *trusted.advice, *exhausted.advice, *chains["advice"]]
     first = [o.short for o in objections if o.level == POOR or o.is_said_first]
     on_model = (*(objection.reason for objection in objections), *trusted.reasons, *left)
     return Verdict(
@@ -91,6 +93,6 @@ def make_verdict(
         "; ".join([*first, trusted.sentence, on_chains]),
         on_model,
         tuple(reason for reason in chains["reasons"] if reason not in on_model),
-        tuple(dict.fromkeys(steps)),
+        tuple(steps),
         (*chains.get("settled", ()), *on_runs),
     )

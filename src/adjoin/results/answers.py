@@ -1,6 +1,6 @@
-"""Plain answers to three questions about a run, each with its reasons and what to do.
+"""Plain answers to three questions about a run, each with its reasons.
 
-Is this equation the only one? Can its free run be trusted? Is something left in the residuals?
+Is this equation the only one? Can its simulation be trusted? Is something left in the residuals?
 (Whether the chains agree is ``diagnose``.) Receives what an `Assessment` has worked out; gives
 `Answer`, which pages, terminals and JSON show, and ``advice`` puts together.
 """
@@ -15,7 +15,7 @@ import numpy as np
 
 from adjoin.arrays import Float2D
 from adjoin.data.dataset import Dataset
-from adjoin.inference.objective import Noise, Objective, Residual
+from adjoin.inference.objective import Objective, Residual
 from adjoin.levels import CAUTION, GOOD, POOR, worst
 from adjoin.results.collection import CERTAIN, Collection
 from adjoin.results.masses import is_settled, mass_percent
@@ -42,20 +42,14 @@ _OF_FREE_RUN = {
     CANNOT_BE_TOLD: (CAUTION, "cannot be judged"),
     NO: (POOR, "cannot be trusted"),
 }
-"""What each word means for a free run: how bad it is, and how a sentence says it."""
+"""What each word means for a simulation: how bad it is, and how a sentence says it."""
 
 _MORE_TERMS = "a larger max_lag or max_degree, another input or a function may help"
-_COLOURED = "let the noise have a memory (noise='ar')"
-_JUDGE_FREE_RUN = "judge models by their free run (objective='simulation')"
-_COVER_RANGE = "fit data whose inputs go as far as those it is to be run on"
-_TRY_ELSEWHERE = (
-    "hold data out of the fit (held_out=dataset), or report on test data (test=dataset)"
-)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A level (`good`, `caution` or `poor`), the answer in a few words, why, and what to do.
+    """A level (`good`, `caution` or `poor`), the answer in a few words, and why.
 
     ``sentence`` is the same answer for somebody who has not read the question.
     """
@@ -63,7 +57,6 @@ class Answer:
     level: str
     short: str
     reasons: tuple[str, ...]
-    advice: tuple[str, ...] = ()
     sentence: str = ""
 
     @property
@@ -73,12 +66,11 @@ class Answer:
 
 
 class Observation(NamedTuple):
-    """What one thing that was looked at says of the free run, why, and what to do."""
+    """What one thing that was looked at says of the simulation, and why."""
 
     word: str
     cause: str = ""
     reason: str = ""
-    advice: tuple[str, ...] = ()
 
     @property
     def level(self) -> str:
@@ -93,7 +85,7 @@ class Observation(NamedTuple):
     def sentence(self, where: str) -> str:
         """The same without the question."""
         verb = _OF_FREE_RUN[self.word][1]
-        return f"the free run {verb}: {self.cause}" if self.cause else f"the free run {verb}{where}"
+        return f"the simulation {verb}{f': {self.cause}' if self.cause else where}"
 
 
 def answer_unique(
@@ -148,31 +140,25 @@ def _count_terms(posterior: Collection, all_chains: Collection) -> tuple[int, in
     return n_certain, len(kept) - n_certain
 
 
-def answer_trusted(
-    parts: Sequence[Part], fitted: Dataset, objective: Objective, is_estimated: bool = False
-) -> Answer:
-    """Whether the free run can be trusted: on the last part, which counts, and on the others.
-
-    `is_estimated` is whether the power of the likelihood was: then nobody is told to do so.
-    """
+def answer_trusted(parts: Sequence[Part], fitted: Dataset) -> Answer:
+    """Whether the simulation can be trusted: on the last part, which counts, and on the others."""
     part = parts[-1]
     beyond = [
         Observation(YES, reason=f"there {said}") for said in beyond_range(part.data.inputs, fitted)
     ]
-    on_runaways = (*((_COVER_RANGE,) if beyond else ()), *_on_runaways(objective))
     if part.scores.free_run.rmse is None:
-        reason = f"the free run on {part.words} runs away: it leaves the range that was fitted"
-        seen = [Observation(NO, "it runs away", reason, on_runaways)]
+        reason = f"the simulation of {part.words} runs away: it leaves the range that was fitted"
+        seen = [Observation(NO, "it runs away", reason)]
         shown = [*seen, *beyond]
     else:
-        lost = _on_lost_draws(part, on_runaways)
+        lost = _on_lost_draws(part)
         others = [
-            _on_quality(part, objective),
+            _on_quality(part),
             *_on_white_box(part),
-            *_on_other_parts(parts, objective),
+            *_on_other_parts(parts),
             *beyond,
             *_on_trial(part),
-            *_on_bands(part, objective, is_estimated),
+            *_on_bands(part),
         ]
         seen, shown = [lost, *others], [*others, lost]
     level = worst(observation.level for observation in seen)
@@ -181,26 +167,11 @@ def answer_trusted(
         level,
         decisive.short,
         tuple(observation.reason for observation in shown if observation.reason),
-        tuple(dict.fromkeys(piece for observation in seen for piece in observation.advice)),
         decisive.sentence(f" on {part.words}"),
     )
 
 
-def _on_runaways(objective: Objective) -> tuple[str, ...]:
-    """What to do about free runs that run away."""
-    if objective.residual is Residual.ONE_STEP:
-        return _JUDGE_FREE_RUN, "lower max_degree"
-    return ("lower max_degree or max_lag",)
-
-
-def _on_misses(objective: Objective) -> tuple[str, ...]:
-    """What to do about free runs that stay and are far off."""
-    if objective.residual is Residual.ONE_STEP:
-        return _JUDGE_FREE_RUN, _MORE_TERMS
-    return (_MORE_TERMS,)
-
-
-def _on_lost_draws(part: Part, advice: tuple[str, ...]) -> Observation:
+def _on_lost_draws(part: Part) -> Observation:
     lost, n_draws = part.scores.diverged, part.prediction.n_draws
     if not lost:
         return Observation(YES, reason="no draw ran away")
@@ -208,13 +179,13 @@ def _on_lost_draws(part: Part, advice: tuple[str, ...]) -> Observation:
     if part.scores.coverage is None:
         reason = f"all {n_draws} draws ran away, so that there is neither mean nor band"
     if lost <= _MANY_LOST:
-        return Observation(WITH_CARE, "some draws run away", reason, advice)
+        return Observation(WITH_CARE, "some draws run away", reason)
     cause = f"{'most' if lost > 0.5 else 'many'} draws run away"
-    return Observation(NO, cause, reason, advice)
+    return Observation(NO, cause, reason)
 
 
-def _on_quality(part: Part, objective: Objective) -> Observation:
-    """How much of the output the free run explains."""
+def _on_quality(part: Part) -> Observation:
+    """How much of the output the simulation explains."""
     _, share, fit = part.scores.free_run
     if share is None or fit is None:
         reason = f"the output of {part.words} is constant, so there is nothing to explain"
@@ -222,12 +193,11 @@ def _on_quality(part: Part, objective: Objective) -> Observation:
     reason = f"its error is {share:.3g} % of the variance of {part.words} (fit index {fit:.1f} %)"
     if share <= _PART_MISSED:
         return Observation(YES, reason=reason)
-    advice = _on_misses(objective)
     if share >= 100.0:
-        return Observation(NO, "it is worse than the mean", reason, advice)
+        return Observation(NO, "it is worse than the mean", reason)
     if share > _HALF_MISSED:
-        return Observation(NO, "it misses more than it explains", reason, advice)
-    return Observation(WITH_CARE, "it misses a part", reason, advice)
+        return Observation(NO, "it misses more than it explains", reason)
+    return Observation(WITH_CARE, "it misses a part", reason)
 
 
 def _on_white_box(part: Part) -> Iterator[Observation]:
@@ -242,23 +212,22 @@ def _on_white_box(part: Part) -> Iterator[Observation]:
         if share < alone:
             yield Observation(YES, reason=reason)
         else:
-            advice = ("keep to the fixed terms, or allow other ones beside them",)
-            yield Observation(WITH_CARE, "the fixed terms alone do no worse", reason, advice)
+            yield Observation(WITH_CARE, "the fixed terms alone do no worse", reason)
 
 
-def _on_other_parts(parts: Sequence[Part], objective: Objective) -> Iterator[Observation]:
-    """Where the free run is much worse than on the part that counts."""
+def _on_other_parts(parts: Sequence[Part]) -> Iterator[Observation]:
+    """Where the simulation is much worse than on the part that counts."""
     last = parts[-1].scores.free_run.nmse
     for part in parts[:-1]:
         error, share, _ = part.scores.free_run
         if error is None:
-            how, advice = "runs away", _on_runaways(objective)
+            how = "runs away"
         elif share is None or last is None or share <= max(_WORSE * last, _PART_MISSED):
             continue
         else:
-            how, advice = f"misses {share:.3g} % of the variance", _on_misses(objective)
+            how = f"misses {share:.3g} % of the variance"
         reason = f"but on {part.words} it {how}: look at its picture there"
-        yield Observation(WITH_CARE, f"it fails on {part.words}", reason, advice)
+        yield Observation(WITH_CARE, f"it fails on {part.words}", reason)
 
 
 def beyond_range(inputs: Sequence[Float2D], fitted: Dataset) -> Iterator[str]:
@@ -275,10 +244,10 @@ def beyond_range(inputs: Sequence[Float2D], fitted: Dataset) -> Iterator[str]:
 def _on_trial(part: Part) -> Iterator[Observation]:
     """Whether it was tried on anything but what it was made for."""
     if part.is_fitted:
-        yield Observation(PERHAPS, "it was not tried on other data", "", (_TRY_ELSEWHERE,))
+        yield Observation(PERHAPS, "it was not tried on other data")
 
 
-def _on_bands(part: Part, objective: Objective, is_estimated: bool) -> Iterator[Observation]:
+def _on_bands(part: Part) -> Iterator[Observation]:
     """Whether the 95 % band holds what it says, where there is one."""
     coverage = part.scores.coverage
     if coverage is None:  # every draw ran away
@@ -288,17 +257,12 @@ def _on_bands(part: Part, objective: Objective, is_estimated: bool) -> Iterator[
         yield Observation(YES, reason=reason)
         return
     side = "narrow" if coverage < _LOW else "wide"
-    advice = (_widen(objective, is_estimated),) if coverage < _LOW else ()
-    yield Observation(WITH_CARE, f"its bands are too {side}", f"{reason}: too {side}", advice)
+    yield Observation(WITH_CARE, f"its bands are too {side}", f"{reason}: too {side}")
 
 
-def _widen(objective: Objective, is_estimated: bool = False) -> str:
-    return f"widen intervals and bands by {_widening(objective, is_estimated)}"
-
-
-def _widening(objective: Objective, is_estimated: bool = False) -> str:
+def _widening(objective: Objective) -> str:
     if objective.has_likelihood:
-        return "a smaller likelihood_power" if is_estimated else "likelihood_power='auto'"
+        return "likelihood_power='auto'"
     return "a larger ladder={'tolerance': …}"
 
 
@@ -338,14 +302,10 @@ def answer_exhausted(
     short = "Slightly" if size[at] < SLIGHT else "Yes"
     if all(test.is_of_own_past for test in failed):
         consequence = f"intervals are then too narrow, and {_widening(objective)} widens them"
-        advice = _widen(objective)
         if found is not None:
-            consequence, advice = on_intervals(found, power, is_estimated)
-        reasons = reason, f"{_on_coloured_noise(objective)}; {consequence}"
-        is_white = objective.has_likelihood and objective.noise is Noise.ON_TOP
-        steps = (_COLOURED,) if is_white else ()
-        return Answer(CAUTION, short, reasons, (*steps, advice) if advice else steps)
-    return Answer(CAUTION, short, (reason, _MORE_TERMS), (_MORE_TERMS,))
+            consequence = on_intervals(found, power, is_estimated)
+        return Answer(CAUTION, short, (reason, f"{_on_coloured_noise(objective)}; {consequence}"))
+    return Answer(CAUTION, short, (reason, _MORE_TERMS))
 
 
 def _on_coloured_noise(objective: Objective) -> str:

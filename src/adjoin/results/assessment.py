@@ -28,6 +28,7 @@ from adjoin.results.answers import (
     answer_unique,
 )
 from adjoin.results.collection import Collection
+from adjoin.results.command import origin_of
 from adjoin.results.compared import answer_compared, judge
 from adjoin.results.diagnose import diagnose
 from adjoin.results.discovered import Discovered
@@ -36,6 +37,8 @@ from adjoin.results.objections import Objection, objections
 from adjoin.results.power import dependence
 from adjoin.results.residual_tests import ResidualTest
 from adjoin.results.scoring import TEST, TRAIN, VALIDATION, Part, affordable_draws
+from adjoin.results.seen import look
+from adjoin.results.steps import next_steps
 from adjoin.results.vetoes import vetoes
 
 Assessed = TypeVar("Assessed", bound=Collection)
@@ -125,10 +128,8 @@ class Assessment(Generic[Assessed]):
 
     @cached_property
     def trusted(self) -> Answer:
-        """Whether its free run can be trusted."""
-        chains = self.all_chains
-        is_estimated = chains.settings.is_power_estimated
-        return answer_trusted(self.parts, chains.data, chains.objective, is_estimated)
+        """Whether its simulation can be trusted."""
+        return answer_trusted(self.parts, self.all_chains.data)
 
     @cached_property
     def exhausted(self) -> Answer:
@@ -142,9 +143,9 @@ class Assessment(Generic[Assessed]):
 
     @cached_property
     def objections(self) -> tuple[Objection, ...]:
-        """What speaks against the run whatever its free run says, the worst first.
+        """What speaks against the run whatever its simulation says, the worst first.
 
-        That its free run explains nothing is left to `trusted`, which says more of it.
+        That its simulation explains nothing is left to `trusted`, which says more of it.
         """
         found = [*objections(self.posterior), *self._vetoes]
         return tuple(sorted(found, key=lambda objection: objection.level != POOR))
@@ -155,18 +156,27 @@ class Assessment(Generic[Assessed]):
 
     @cached_property
     def verdict(self) -> Verdict:
-        """On the run as a whole: what forbids it, then the free run, then the chains.
+        """On the run as a whole: what forbids it, then the simulation, then the chains.
 
-        Where candidates were compared, their held-out free runs speak first.
+        Where candidates were compared, their held-out simulations speak first.
         """
         chains, n_chains = self.diagnostics["verdict"], self.all_chains.n_chains
         on_runs = self._on_runs
-        own = make_verdict(self.trusted, self.exhausted, chains, n_chains, self.objections, on_runs)
+        own = make_verdict(
+            self.trusted, self.exhausted, chains, n_chains, self.objections, on_runs, self.steps
+        )
         return own if self.discovered is None else judge(self.discovered, own)
 
     @cached_property
+    def steps(self) -> tuple[str, ...]:
+        """What to do next, each step with its command; at most three."""
+        tests, chains = self.residual_tests, self.diagnostics["verdict"]
+        seen = look(self.parts, self.posterior, self.all_chains, tests, chains)
+        return next_steps(seen, origin_of(self.all_chains))
+
+    @cached_property
     def agreement(self) -> Agreement | None:
-        """How far the free runs of the chains' equations are apart; None where that is unknown."""
+        """How far simulations by the chains' equations are apart; None where that is unknown."""
         return find_agreement(self.all_chains)
 
     @property

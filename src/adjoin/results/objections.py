@@ -1,4 +1,4 @@
-r"""What speaks against a run before its free run is looked at: data or draws that cannot say much.
+r"""What speaks against a run before its simulation does: data or draws that cannot say much.
 
 Receives a `Collection`; gives `Objection`, which ``advice`` puts before everything else. The rules:
 
@@ -93,6 +93,16 @@ def _on_stiff_coefficients(posterior: Collection) -> Iterator[Objection]:
             " equation, so nothing says how sure it is",
             "draw more samples; if the data are free of noise, there is no uncertainty to learn",
         )
+
+
+def copied_inputs(posterior: Collection) -> Iterator[str]:
+    """The inputs that are the output, or an earlier input, up to a factor and an offset."""
+    data = posterior.data
+    for i, name in enumerate(data.names.inputs):
+        others = (_inputs(data, j) for j in range(i))
+        is_output = _copied(_inputs(data, i), data.outputs, posterior.max_lag) is not None
+        if is_output or any(_copied(o, _inputs(data, i), posterior.max_lag) == 0 for o in others):
+            yield name
 
 
 def _on_copied_output(posterior: Collection) -> Iterator[Objection]:

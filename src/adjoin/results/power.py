@@ -232,16 +232,15 @@ def no_narrower(found: Dependence) -> str:
     )
 
 
-def on_intervals(found: Dependence, power: float, is_estimated: bool) -> tuple[str, str]:
-    """What coloured noise does to the intervals of a run with this power, and what to do."""
+def on_intervals(found: Dependence, power: float, is_estimated: bool) -> str:
+    """What coloured noise does to the intervals of a run with this power, and what widens them."""
     excess = found.time * power
     if excess <= _NOTHING:
         if power == 1.0:
-            return no_narrower(found), ""
-        return f"the likelihood counts to the power {power:.3g}, which allows for it", ""
+            return no_narrower(found)
+        return f"the likelihood counts to the power {power:.3g}, which allows for it"
     narrow = f"intervals are then too narrow, by a factor of up to {np.sqrt(excess):.2g}"
-    if is_estimated:
-        number = f"likelihood_power={1.0 / found.time:.2g}"
-        return f"{narrow}, and {number} widens them", f"widen intervals and bands by {number}"
-    automatic = "likelihood_power='auto'"
-    return f"{narrow}, and {automatic} widens them", f"widen intervals and bands by {automatic}"
+    remedy = (
+        f"likelihood_power={1.0 / found.time:.2g}" if is_estimated else "likelihood_power='auto'"
+    )
+    return f"{narrow}, and {remedy} widens them"

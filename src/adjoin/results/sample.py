@@ -174,12 +174,18 @@ class Sample:
         settings = replace(self.settings, **changed)
         return replace(self, run=replace(self.run, settings=settings))
 
-    def with_source(self, files: Sequence[str], validation: float | None = None) -> Self:
+    def with_source(
+        self,
+        files: Sequence[str],
+        validation: float | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Self:
         """The same with a note of the files it comes from, and of the share of them held out.
 
-        What was worked out stays worked out, since nothing depends on it.
+        Also of the `options` that were typed, by which ``command`` says how to go on. What was
+        worked out stays worked out, since nothing depends on it.
         """
-        settings = replace(self.settings, data=tuple(files), validation=validation)
+        settings = replace(self.settings, data=tuple(files), validation=validation, options=options)
         noted, run = copy(self), copy(self.run)
         object.__setattr__(run, "settings", settings)
         object.__setattr__(noted, "run", run)

@@ -9,9 +9,9 @@ assessment for the one on the run. Both look at the reported equation on the fit
 - *an input is left over*: an input, or its square, up to twice the window and ten samples ago,
   predicts at least 5 % of the residual (``leftover``); *poor* where it predicts half of it and that
   is a tenth of the output's variance, else *caution*;
-- *the free run explains nothing*: it misses at least 90 % of the variance, or runs away; *caution*
-  here, as one step ahead the equation may be right, and asked of systems with inputs only. What a
-  free run is worth as such is a question of its own (``answers``).
+- *the simulation explains nothing*: it misses at least 90 % of the variance, or runs away;
+  *caution* here, as one step ahead the equation may be right, and asked of systems with inputs
+  only. What a simulation is worth as such is a question of its own (``answers``).
 
 With the likelihood off nothing was to be explained, and nothing is said.
 """
@@ -44,11 +44,11 @@ _OTHER_TERMS = "a larger max_degree, another input or a function may help"
 
 
 def vetoes(posterior: Collection, asks_free_run: bool = True) -> tuple[Objection, ...]:
-    """All that forbids it, the worst first; `asks_free_run`: what the free run says too."""
+    """All that forbids it, the worst first; `asks_free_run`: what the simulation says too."""
     if posterior.power == 0.0:
         return ()
     share = errors_of(posterior.data.outputs, posterior.one_step(posterior.data), posterior.max_lag)
-    left = _of_inputs(posterior)
+    left = left_of_inputs(posterior)
     found: list[Objection] = []
     if share.nmse is not None and share.nmse >= NOTHING:
         found.append(_on_nothing(posterior, share.nmse, left))
@@ -58,19 +58,19 @@ def vetoes(posterior: Collection, asks_free_run: bool = True) -> tuple[Objection
     return tuple(found)
 
 
-def _of_inputs(posterior: Collection) -> Leftover | None:
+def left_of_inputs(posterior: Collection) -> Leftover | None:
     """What the inputs still predict of the residuals, if that is clear."""
     names, residuals = posterior.data.names.inputs, posterior.residuals()
     size = float(np.std(np.concatenate(posterior.data.outputs)))
     if not float(np.std(np.concatenate(residuals))) > SILENT * size:
-        return None  # what rounding leaves; NaN where the free run that was fitted is lost
+        return None  # what rounding leaves; NaN where the simulation that was fitted is lost
     inputs = {n: [r[:, i] for r in posterior.data.inputs] for i, n in enumerate(names)}
     lags = range(2 * posterior.max_lag + _BEYOND + 1)
     found = find_leftover(residuals, inputs, posterior.max_lag, lags)
     return found if found is not None and found.is_clear else None
 
 
-def _of_own_past(posterior: Collection) -> Leftover | None:
+def left_of_own_past(posterior: Collection) -> Leftover | None:
     """What the output's own past predicts of it, if that is clear."""
     first, name = posterior.max_lag, posterior.data.names.output
     outputs = posterior.data.outputs
@@ -88,7 +88,7 @@ def _on_nothing(posterior: Collection, share: float, left: Leftover | None) -> O
     if left is not None:
         reason = f"{error}, of which {_sentence(posterior, left)}"
         return Objection(POOR, short, reason, _remedy(posterior, left))
-    own = _of_own_past(posterior)
+    own = left_of_own_past(posterior)
     if own is not None:
         reason = (
             f"{error}, of which its own past predicts {percent(own.share, 0)} (most at lag"
@@ -125,7 +125,7 @@ def _on_leftover(posterior: Collection, left: Leftover | None) -> Iterator[Objec
 
 
 def _on_free_run(posterior: Collection) -> Iterator[Objection]:
-    """A free run on the fitted data that is no better than their mean."""
+    """A simulation on the fitted data that is no better than their mean."""
     if not posterior.data.names.inputs or posterior.objective.residual is Residual.FREE_RUN:
         return
     run = errors_of(posterior.data.outputs, posterior.free_run(posterior.data), posterior.max_lag)
@@ -134,9 +134,9 @@ def _on_free_run(posterior: Collection) -> Iterator[Objection]:
     how = "runs away" if run.rmse is None else f"misses {run.nmse:.3g} % of their variance"
     yield Objection(
         CAUTION,
-        "its free run explains nothing",
-        f"one step ahead the equation does, but its free run on the fitted data {how}",
-        "judge models by their free run (objective='simulation')",
+        "its simulation explains nothing",
+        f"one step ahead the equation does, but its simulation on the fitted data {how}",
+        "judge models by their simulation (objective='simulation')",
     )
 
 
