@@ -26,9 +26,9 @@ from adjoin.results.vetoes import NOTHING, left_of_inputs, left_of_own_past
 
 _KNOTS = (0.1, 0.25, 0.5, 0.75, 0.9)  # quantiles of an input
 _BENT, _BENT_Z = 0.1, 3.0
-"""Of the simulation's error: what a hinge predicts beyond an input and its square, and its z. Of ten
-fits of simulated rigs, the valve with a dead zone and the tanks that overflow have 0.22 to 0.31;
-all others have less than their straight part."""
+"""Of the simulation's error: what a hinge predicts beyond an input and its square, and its z. Of
+ten fits of simulated rigs, a valve with a dead zone and tanks that overflow have 0.22 to 0.31; all
+others have less than their straight part."""
 _OFF = 0.5  # standard deviations of the output: a mean so far from zero is an offset
 _NUMBER = re.compile(r"(?:--decimate |max_lag=)(\d+)")
 
