@@ -55,7 +55,7 @@ from adjoin.results.assessment import Assessment, assess, stretches
 from adjoin.results.diagnose import TERM
 from adjoin.results.scoring import Part
 from adjoin.results.stage_words import in_words
-from adjoin.text import summed_up
+from adjoin.text import halves, summed_up
 from adjoin.version import __version__
 
 _MOST_STRUCTURES = 12
@@ -133,6 +133,7 @@ def make_page(found: Assessment[Posterior], title: str = "", source: str = "") -
         data=[_describe(part.name, part.data) for part in found.parts],
         settings=_flat({k: v for k, v in all_chains.settings.items() if k != "stages"}),
         source=source,
+        halves=halves,
         python=_python(found, source or "run.nc"),
         long=_LONG,
     )
