@@ -169,20 +169,21 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1)
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args()
-    n_better = n_runs = 0
+    n_better = n_followed = 0
     print(f"{'situation':14}{'seed':>4}{'before':>9}{'after':>9}  first step")
     for seed in options.seed or [0]:
         for name in options.only or CASES:
             with tempfile.TemporaryDirectory() as folder:
                 found = measure(name, seed, options.steps, Path(folder))
-            n_runs, errors = n_runs + 1, found["errors"]
-            n_better += len(errors) > 1 and errors[-1] < errors[0]
+            errors = found["errors"]
+            n_followed += len(errors) > 1
+            n_better += len(errors) > 1 and errors[1] < errors[0]
             shown = "".join(f"{value:9.3g}" for value in errors)
             print(f"{name:14}{seed:4}{shown}  {'; then '.join(found['steps'])}", flush=True)
             if options.json is not None:
                 with options.json.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(found) + "\n")
-    print(f"better after the first step: {n_better} of {n_runs}")
+    print(f"first steps with a command: {n_followed}; better after it: {n_better}")
 
 
 if __name__ == "__main__":

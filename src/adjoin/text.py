@@ -6,13 +6,21 @@ Receives values; hands texts to errors, and to tables on the terminal, in LaTeX 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 _MOST_PLACES = 7  # after or before the decimal point; beyond, an exponent reads better
 UNKNOWN = "–"
 """In the place of a number that nobody knows."""
 _ROUNDING = 1e-12  # of a number: a spread below is that of equal numbers, summed
+_COMMAND = re.compile(r"(?<=: )(?:adjoin (?:fit|discover|check) |adjoin\.|train, ).*", re.DOTALL)
 _BRIEF = 200  # characters of a user's text in an error
+
+
+def halves(step: str) -> tuple[str, str]:
+    """Of what to do next, the words, and the command or call that they end with; empty if none."""
+    found = _COMMAND.search(step)
+    return (step[: found.start()], found[0]) if found else (step, "")
 
 
 def rounded(values: Sequence[float], spread: float) -> list[str]:

@@ -12,9 +12,9 @@ import shlex
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from adjoin.text import halves
+
 _HINT = re.compile(r"(?<![\w.-])(?<!\w\()([a-z_]+)=(\{'[a-z_]+': [^{}]*\}|'[^']*'|\(\)|[\w.…+]+)")
-_COMPLETE = re.compile(r": (?:adjoin (?:fit|discover|check) |adjoin\.|train, ).*", re.DOTALL)
-"""What a step ends with: a command, or a call, which is to be run as it stands."""
 _LADDER = re.compile(r"\{'([a-z_]+)': (.*)\}")
 _OTHER_NAMES = {"n_jobs": "jobs", "path": "data"}
 _OTHER_WORDS = {
@@ -62,9 +62,8 @@ def speller(command: Any) -> Callable[[str], str]:
         return f"{option.opts[0]} {plain if plain == '…' else shlex.quote(plain)}"
 
     def spell(message: str) -> str:
-        found = _COMPLETE.search(message)
-        end = found.start() if found else len(message)
-        return _HINT.sub(spelled, message[:end]) + message[end:]
+        words, command = halves(message)  # which is to be run as it stands
+        return _HINT.sub(spelled, words) + command
 
     return spell
 

@@ -98,8 +98,10 @@ class Discovery:
         """What was asked for."""
         return dict(_discovered(self.posterior).settings)
 
-    def with_source(self, files: Sequence[str], options: Mapping[str, Any]) -> Discovery:
-        """The same, knowing which files the data are from, and what was typed."""
+    def with_source(
+        self, files: Sequence[str], options: Mapping[str, Any] | None = None
+    ) -> Discovery:
+        """The same, knowing which files the data are from, and the options that were typed."""
         return replace(self, posterior=self.posterior.with_source(files, options=options))
 
     def simulate(self, u: Any, y_init: Any = None) -> Any:

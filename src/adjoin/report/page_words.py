@@ -10,6 +10,7 @@ import re
 from markupsafe import Markup, escape
 
 from adjoin.levels import CAUTION, GOOD, POOR
+from adjoin.text import halves
 
 LEVEL_WORDS = {GOOD: "Good", CAUTION: "With care", POOR: "Problem"}
 """The one word that every question is answered by."""
@@ -32,8 +33,6 @@ _COMMAND = re.compile(
     r"|\b[a-z]\w*=(?:'[^']*'|\"[^\"]*\"|\([^()]*\)|[\w.-]*\w(?:\([^()]*\))?)"
     r"|\b[A-Z]\w+\([^()]*=[^()]*\)"
 )
-_STEP = re.compile(r": (?=adjoin (?:fit|discover|check) |adjoin\.|train, )")
-"""What stands between the words of a step and the whole command that it ends with."""
 _LAG = re.compile(r"(\(k-\d+\)[\^\d]*[*,;]?)")
 _BREAKS = re.compile(r"(?<=[_*+)])(?=\w)")
 
@@ -48,9 +47,9 @@ def without_level(level: str, short: str) -> str:
 
 def with_code(step: str) -> Markup:
     """A piece of advice as a sentence, its commands and options as code."""
-    words, *whole_command = _STEP.split(step, maxsplit=1)
-    if whole_command:
-        return Markup("{}{}: <code>{}</code>").format(words[:1].upper(), words[1:], *whole_command)
+    words, whole = halves(step)
+    if whole:
+        return Markup("{}{} <code>{}</code>").format(words[:1].upper(), words[1:].rstrip(), whole)
     pieces, end = [], 0
     for found in _COMMAND.finditer(step):
         pieces.append(escape(step[end : found.start()]))

@@ -158,7 +158,7 @@ class Assessment(Generic[Assessed]):
     def verdict(self) -> Verdict:
         """On the run as a whole: what forbids it, then the simulation, then the chains.
 
-        Where candidates were compared, their held-out free runs speak first.
+        Where candidates were compared, their held-out simulations speak first.
         """
         chains, n_chains = self.diagnostics["verdict"], self.all_chains.n_chains
         own = make_verdict(
