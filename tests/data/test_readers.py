@@ -480,3 +480,12 @@ def test_data_sets_read_can_be_split(write: Write) -> None:
     dataset = read_data(write("u,y\n" + "1,2\n" * 10))
     assert isinstance(dataset, Dataset)
     assert [len(part) for part in dataset.split(0.8)] == [8, 2]
+
+
+def test_a_column_is_found_without_its_unit_where_only_one_is_meant(tmp_path: Path) -> None:
+    (tmp_path / "rig.csv").write_text("force [N],speed (m/s)\n1,2\n3,4\n5,7\n")
+    data = read_data(tmp_path / "rig.csv", inputs="force", output="speed")
+    assert data.units == ("N", "m/s")
+    (tmp_path / "two.csv").write_text("force [N],force [kN],y\n1,2,3\n3,4,4\n5,7,1\n")
+    with pytest.raises(AdjoinError, match="no column is called 'force'"):
+        read_data(tmp_path / "two.csv", inputs="force", output="y")

@@ -23,7 +23,7 @@ from adjoin.arrays import Float1D, Float2D
 from adjoin.checks import is_count
 from adjoin.data.columns import require_range, tabulate
 from adjoin.data.dataset import Dataset, Record
-from adjoin.data.names import SignalNames, legal_name, split_names
+from adjoin.data.names import SignalNames, legal_name, split_names, split_unit
 from adjoin.data.preparation import decimated
 from adjoin.data.records import Axes, Layout, Missing, is_counter, is_record, is_time, lay_out
 from adjoin.data.tables import Column, Table, read_matlab, read_text
@@ -367,9 +367,10 @@ def _pick(table: Table, name: str) -> list[Column]:
     _require_one(path, times)
     if columns:
         return columns
-    respelled = [column for column in table.columns if legal_name(column.name) == name]
-    if len(respelled) == 1:
-        return respelled
+    for spelled in (legal_name, _without_unit):
+        found = [column for column in table.columns if spelled(column.name) == name]
+        if len(found) == 1:
+            return found
     fields = [f"{column.path!r}" for column in table.columns if column.owner == name]
     if fields:
         raise AdjoinError(f"{name!r} is a struct; choose among its fields {', '.join(fields)}.")
@@ -379,6 +380,10 @@ def _pick(table: Table, name: str) -> list[Column]:
             " its series as variables of their own."
         )
     raise AdjoinError(f"no column is called {name!r}.{_suggestion(table, name)} {_listing(table)}")
+
+
+def _without_unit(name: str) -> str:
+    return split_unit(name)[0]
 
 
 def _require_one(path: str, times: int) -> None:

@@ -10,12 +10,14 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from adjoin.checks import require_seed
 from adjoin.data.dataset import Dataset
+from adjoin.data.scaling import Scaling
 from adjoin.discovery.average import N_BEST, NEAR, Average
 from adjoin.discovery.folds import Fold, make_folds
 from adjoin.discovery.lags import ORDERS, far_lags
@@ -27,13 +29,16 @@ from adjoin.discovery.settings import LINEAR, Effort, Setting, make_settings
 from adjoin.errors import AdjoinError
 from adjoin.grammar import Structure
 from adjoin.grammar.library import Functions
+from adjoin.grammar.terms import exponents
 from adjoin.identifier import Identifier
 from adjoin.inference.forward import PREDICTION
 from adjoin.inference.moves import Moves
+from adjoin.inference.prior import Prior
 from adjoin.model import Model
 from adjoin.posterior import Posterior
 
 _LONG = 5_000  # samples, beyond which a fold less tells as much
+_WIDE = 10.0  # times the largest coefficient
 
 
 class Settled(NamedTuple):
@@ -139,8 +144,8 @@ class Work:
         as well as the best of the paths is preferred, as it says how sure its terms are.
         """
         if not beats(ranked[0], _mean_errors(folds, self.n_seed)):
-            average = Average((self._mean(),))
-            return Settled(ranked, None, average, *self._fixed(None, average.models[0], folds))
+            posterior, trial = self._fixed(None, self._mean(), folds)
+            return Settled(ranked, None, Average((posterior.map_model,)), posterior, trial)
         kept = best_few(ranked, N_BEST)
         self.say(f"fitting the best {len(kept)} to all data")
         paths: dict[Setting, dict[int, Model]] = {}
@@ -160,8 +165,9 @@ class Work:
             draws = posterior.draw_models(N_BEST - 1, self.seed)
             average = Average((posterior.map_model, *draws, *near))
             return Settled(everything, candidate, average, posterior, trial)
-        average = Average((again[best], *_near(again, best, but=best)))
-        return Settled(everything, best, average, *self._fixed(best, again[best], folds))
+        posterior, trial = self._fixed(best, again[best], folds)
+        average = Average((posterior.map_model, *_near(again, best, but=best)))
+        return Settled(everything, best, average, posterior, trial)
 
     def _again(self, one: Candidate, model: Model, folds: Sequence[Fold]) -> Candidate:
         """A candidate with the larger of two errors.
@@ -238,7 +244,7 @@ class Work:
     def _sampled(
         self, chosen: Candidate | None, model: Model, data: Dataset, held_out: Dataset | None
     ) -> Posterior:
-        structure = model.structure
+        structure, center = model.structure, chosen is not None and chosen.setting.center
         is_run = chosen is not None and chosen.setting.objective not in (PREDICTION, LINEAR)
         identifier = Identifier(
             objective="simulation" if is_run else "prediction",
@@ -246,7 +252,8 @@ class Work:
             max_degree=max(structure.max_degree, 1),
             initial=str(structure),
             functions=self.function_names,
-            center=chosen is not None and chosen.setting.center,
+            center=center,
+            prior=_wide_prior(model, data, center),
             moves=Moves.fixed(),
             search={"candidates": 0, "rungs": 1},
             samples=self.effort.samples,
@@ -275,6 +282,18 @@ class Clock:
     def total(self) -> float:
         """Since it was made."""
         return time.perf_counter() - self._begin
+
+
+def _wide_prior(model: Model, data: Dataset, center: bool) -> Prior:
+    """One that leaves the coefficients of given terms to the data.
+
+    They were fitted without a prior, and are large where terms are nearly collinear; the default
+    prior would draw them to zero, and the equation away from the one that was compared.
+    """
+    scaling = Scaling.from_dataset(data, center, scale=True)
+    units = [scaling.coefficient_factor(exponents(term)) for term in model.structure]
+    largest = max(np.abs(np.array(model.theta) / units), default=0.0)
+    return replace(Prior(), coefficient_sd=max(1.0, _WIDE * float(largest)))
 
 
 def _is_as_good(one: Candidate, best: Candidate) -> bool:
