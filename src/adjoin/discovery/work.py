@@ -153,7 +153,7 @@ class Work:
             paths[setting] = grow(setting, self.data, self.known, self.seed)
         grown = {one: _of_size(paths[one.setting], one.n_terms) for one in kept}
         again = {self._again(one, model, folds): model for one, model in grown.items()}
-        drawn = self._draw(sorted(again, key=order), folds)
+        drawn = self._draw(ranked, folds)
         best = choose(sorted(again, key=order))
         looked_at = [*again, *(one.candidate for one in drawn)]
         everything = sorted([*looked_at, *(one for one in ranked if one not in grown)], key=order)
