@@ -60,6 +60,8 @@ def test_lines_break_between_the_words_of_names_and_not_in_a_lag() -> None:
     assert breakable("left_arm(k-1)*x_2(k)") == (
         'left_<wbr>arm<span class="lag">(k-1)*</span><wbr>x_<wbr>2(k)'
     )
+    sentence = breakable("one of u(k-1), y(k-2)^2 is always in")
+    assert "(k-2)^2</span><wbr> is always" in sentence
     assert breakable("<a_b>") == "&lt;a_<wbr>b&gt;"
     assert breakable("a_b(k-1)").striptags() == "a_b(k-1)"
 

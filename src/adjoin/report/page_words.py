@@ -34,7 +34,8 @@ _COMMAND = re.compile(
 )
 _STEP = re.compile(r": (?=adjoin (?:fit|discover|check) |adjoin\.|train, )")
 """What stands between the words of a step and the whole command that it ends with."""
-_BREAKS = re.compile(r"(?<=[_*+)])(?=[^_\s*+)])")
+_LAG = re.compile(r"(\(k-\d+\)[\^\d]*[*,;]?)")
+_BREAKS = re.compile(r"(?<=[_*+)])(?=\w)")
 
 
 def without_level(level: str, short: str) -> str:
@@ -63,14 +64,13 @@ def with_code(step: str) -> Markup:
 
 def breakable(text: object) -> Markup:
     """A text whose lines may break after ``_``, ``*``, ``+`` and ``)``, but not within a lag."""
-    pieces = []
-    for part in _BREAKS.split(str(text)):
-        name, bracket, lag = part.partition("(k-")
-        whole: str | Markup = ""
-        if bracket:
-            whole = Markup('<span class="lag">{}</span>').format(bracket + lag)
-        pieces.append(escape(name) + whole)
-    return Markup("<wbr>").join(pieces)
+    pieces: list[Markup] = []
+    for i, part in enumerate(_LAG.split(str(text))):
+        if i % 2:
+            pieces.append(Markup('<span class="lag">{}</span><wbr>').format(part))
+        else:
+            pieces.append(Markup("<wbr>").join(map(escape, _BREAKS.split(part))))
+    return Markup("").join(pieces)
 
 
 def n_on_first_screen(pieces: list[str]) -> int:
