@@ -29,7 +29,7 @@ def test_runs_of_prepared_data_refuse_raw_ones_and_keep_what_was_done(tmp_path: 
     fitted = Identifier(max_lag=2, max_degree=1, samples=400, chains=1, seed=0).fit(slow)
     posterior = fitted.posterior_
     for call in (posterior.simulate, posterior.predict, posterior.map_model.simulate):
-        with pytest.raises(AdjoinError, match=r"decimate=5, which is Dataset\.decimate"):
+        with pytest.raises(AdjoinError, match=r"--decimate 5 or Dataset\.decimate"):
             call(raw)
     with pytest.raises(AdjoinError, match=r"a sample every 0\.01 s"):
         assess(posterior, raw)
