@@ -285,7 +285,7 @@ def require_step(given: float | None, expected: float | None, what: str) -> None
     factor = round(expected / given)
     is_multiple = factor > 1 and abs(factor * given / expected - 1.0) <= _SAME_STEP
     remedy = (
-        f"keep every {ordinal(factor)} of them, by --decimate {factor} or Dataset.decimate({factor})"
+        f"keep every {ordinal(factor)}, by --decimate {factor} or Dataset.decimate({factor})"
         if is_multiple
         else "bring the data to that rate"
     )
