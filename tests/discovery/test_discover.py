@@ -57,7 +57,7 @@ def test_a_posterior_that_does_as_well_as_the_best_path_is_the_answer(found: Dis
     assert not found.posterior.settings.keeps_terms
     inclusion = found.posterior.terms.set_index("term")["inclusion"]
     assert (inclusion[["u(k-1)", "u(k-1)^2", "y(k-1)", "1"]] > 0.9).all()
-    assert found.verdict.on_model[0].startswith("held-out free runs miss")
+    assert found.verdict.on_model[0].startswith("simulations of held-out data miss")
 
 
 def test_the_same_seed_gives_the_same_bits_whatever_the_workers(

@@ -1,4 +1,4 @@
-"""What a comparison of candidates says: the held-out free run first, then what makes it less sure.
+"""What a comparison of candidates says: the held-out simulation first, then what is less sure.
 
 Receives a `Discovered` and the verdict on the run itself; gives the verdict that pages, terminals
 and JSON show, and the answer to whether the equation is the only one.
@@ -29,14 +29,14 @@ def judge(found: Discovered, own: Verdict) -> Verdict:
     if chosen is None:
         best = _missed(found.best["validation"]["nmse"])
         reasons = (
-            "no candidate's held-out free run is surely better than the mean of the output: the"
+            "no candidate simulates held-out data surely better than the mean of the output: the"
             f" best of {found.n_tried:,} {best}",
             *beyond,
         )
         return Verdict(POOR, "no model: nothing was found", reasons, (), own.next)
     nmse, sd = chosen["validation"]["nmse"], chosen["validation"]["sd"]
     said = [
-        f"held-out free runs miss {nmse:.3g} ± {sd:.2g} % of the variance"
+        f"simulations of held-out data miss {nmse:.3g} ± {sd:.2g} % of the variance"
         f" ({counted(len(found.folds), 'fold')}), {_compared(found, chosen)}",
         *beyond,
     ]
@@ -44,8 +44,8 @@ def judge(found: Discovered, own: Verdict) -> Verdict:
         said.append(f"{found.n_lost:,} of {found.n_tried:,} candidates ran away on held-out data")
     if found.apart is not None:
         said.append(
-            f"its free run is {found.apart:.1%} of the output's standard deviation from the average"
-            " of the best candidates"
+            f"its simulation is {found.apart:.1%} of the output's standard deviation from the"
+            " average of the best candidates"
         )
     level = _level(nmse)
     is_far = found.apart is not None and found.apart > _FAR_APART
