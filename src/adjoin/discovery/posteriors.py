@@ -21,7 +21,7 @@ from adjoin.arrays import Float1D
 from adjoin.data.dataset import Dataset
 from adjoin.discovery.folds import Fold
 from adjoin.discovery.ranking import Candidate
-from adjoin.discovery.scan import N_BLOCKS, variance
+from adjoin.discovery.scan import N_BLOCKS, errors_of_runs, variance
 from adjoin.discovery.settings import COLOURED, POWERED, WHITE, Effort, Setting
 from adjoin.errors import AdjoinError
 from adjoin.identifier import Identifier
@@ -157,13 +157,12 @@ def draw(
 
 
 def block_errors(posterior: Posterior, data: Dataset, n_seed: int) -> Float1D:
-    """As `scan.block_errors`, of the mean of free runs of drawn models."""
+    """As `scan.block_errors`, of the mean of free runs of drawn models, without their noise."""
+    models = posterior.draw_models(N_DRAWS, seed=0)
     seeds = [output[: max(n_seed, posterior.max_lag)] for output in data.outputs]
-    found = posterior.simulate_records(data.inputs, seeds, N_DRAWS, 0, n_jobs=1)
-    if found.diverged > _MANY_LOST:
+    every = [model.free_response(data.inputs, seeds).series for model in models]
+    kept = [runs for runs in every if all(np.isfinite(run).all() for run in runs)]
+    if len(kept) < (1.0 - _MANY_LOST) * N_DRAWS:
         return np.full(N_BLOCKS, np.inf)
-    pairs = zip(data.outputs, found.mean, strict=True)
-    squared = np.concatenate([(y - mean)[n_seed:] ** 2 for y, mean in pairs])
-    if not np.isfinite(squared).all():
-        return np.full(N_BLOCKS, np.inf)
-    return np.array([block.mean() for block in np.array_split(squared, N_BLOCKS)])
+    means = [np.mean(runs, axis=0) for runs in zip(*kept, strict=True)]
+    return errors_of_runs(means, data, n_seed)

@@ -80,13 +80,13 @@ def grow(setting: Setting, data: Dataset, known: dict[str, Any], seed: int) -> d
 def block_errors(model: Model, data: Dataset, n_seed: int) -> Float1D:
     """Mean squared errors of a free run in `N_BLOCKS` stretches of the held-out data."""
     seeds = [output[:n_seed] for output in data.outputs]
-    runs = model.free_response(data.inputs, seeds).series
-    left = [
-        (y - run)[n_seed:] ** 2
-        for y, run in zip(data.outputs, runs, strict=True)
-        if len(y) > n_seed
-    ]
-    squared = np.concatenate(left)
+    return errors_of_runs(model.free_response(data.inputs, seeds).series, data, n_seed)
+
+
+def errors_of_runs(runs: Sequence[Float1D], data: Dataset, n_seed: int) -> Float1D:
+    """The same of runs that are there already; infinite where one is lost."""
+    pairs = zip(data.outputs, runs, strict=True)
+    squared = np.concatenate([(y - run)[n_seed:] ** 2 for y, run in pairs])
     if not np.isfinite(squared).all():
         return np.full(N_BLOCKS, np.inf)
     return np.array([block.mean() for block in np.array_split(squared, N_BLOCKS)])

@@ -22,7 +22,7 @@ from adjoin.discovery.average import N_BEST, NEAR, Average
 from adjoin.discovery.folds import Fold, make_folds
 from adjoin.discovery.lags import ORDERS, far_lags
 from adjoin.discovery.posteriors import Drawn, choose_settings, draw, sample
-from adjoin.discovery.ranking import Candidate, beats, best_few, choose, is_alike, order, rank
+from adjoin.discovery.ranking import Candidate, beats, best_few, choose, order, rank
 from adjoin.discovery.refit import refit
 from adjoin.discovery.scan import N_BLOCKS, Path, block_errors, grow, scan, variance
 from adjoin.discovery.settings import LINEAR, Effort, Setting, make_settings
@@ -38,6 +38,7 @@ from adjoin.model import Model
 from adjoin.posterior import Posterior
 
 _LONG = 5_000  # samples, beyond which a fold less tells as much
+_HARDLY = 1.05  # times the squared error: 2.5 % in RMSE, for knowing how sure each term is
 _WIDE = 10.0  # times the largest coefficient
 
 
@@ -297,7 +298,8 @@ def _wide_prior(model: Model, data: Dataset, center: bool) -> Prior:
 
 
 def _is_as_good(one: Candidate, best: Candidate) -> bool:
-    return math.isfinite(one.nmse) and (one.nmse <= best.nmse or is_alike(one, best))
+    """Whether a posterior does as well as the best path, but for what nobody would notice."""
+    return math.isfinite(one.nmse) and one.nmse <= _HARDLY * best.nmse
 
 
 def _near(
