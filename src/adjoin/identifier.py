@@ -6,7 +6,6 @@ Receives what the user passes; wires data, grammar, scaling, prior, engine and r
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Self, cast
@@ -338,10 +337,9 @@ class Identifier(Estimator):
         kept = {i: trace for i, trace in sampled.traces.items() if len(trace.structure)}
         if not sampled.is_complete:
             done = min(trace.n_samples for trace in kept.values())
-            warnings.warn(
+            self._note(
                 f"interrupted: the posterior is what there was, {len(kept)} of {self.chains} chains"
-                f" and {done} of {n_samples} samples of the shortest",
-                stacklevel=3,
+                f" and {done} of {n_samples} samples of the shortest"
             )
             return kept, ()
         excuses = {i: engine.excuse(trace) for i, trace in sampled.traces.items() if i not in kept}
@@ -350,7 +348,7 @@ class Identifier(Estimator):
         excuses |= engine.stragglers(kept)
         said = tuple(f"chain {number} is left out: {why}" for number, why in excuses.items())
         for sentence in said:
-            warnings.warn(sentence, stacklevel=3)
+            self._note(sentence)
         return {n: trace for n, trace in kept.items() if n not in excuses}, said
 
     def _dataset(self, u: Any, y: Any) -> Dataset:
@@ -434,7 +432,7 @@ class Identifier(Estimator):
             engine, grammar, settings, own_seed, self.chains, n_samples, self.n_jobs, progress
         )
         if found.is_refused:
-            warnings.warn(f"likelihood_power='auto': {found.note}; {REMEDY}", stacklevel=3)
+            self._note(f"likelihood_power='auto': {found.note}; {REMEDY}")
         return found
 
     def _settings(

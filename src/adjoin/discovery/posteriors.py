@@ -8,7 +8,6 @@ Receives settings and folds; gives `Drawn`, which the ranking takes as one more 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,11 +19,11 @@ import numpy as np
 from adjoin.arrays import Float1D
 from adjoin.data.dataset import Dataset
 from adjoin.discovery.folds import Fold
+from adjoin.discovery.quiet import QuietIdentifier
 from adjoin.discovery.ranking import Candidate
 from adjoin.discovery.scan import N_BLOCKS, errors_of_runs, variance
 from adjoin.discovery.settings import COLOURED, POWERED, WHITE, Effort, Setting
 from adjoin.errors import AdjoinError
-from adjoin.identifier import Identifier
 from adjoin.inference.forward import PREDICTION, SIMULATION
 from adjoin.posterior import Posterior
 from adjoin.threads import n_workers
@@ -96,7 +95,7 @@ def sample(
     else:
         n_samples = n_simulated(effort, data.n_samples) or _FEWEST
         own = {"objective": "simulation", "noise": setting.sampled, "samples": longer * n_samples}
-    identifier = Identifier(
+    identifier = QuietIdentifier(
         max_lag=setting.max_lag,
         max_degree=setting.max_degree,
         center=setting.center,
@@ -137,10 +136,8 @@ def draw(
         observe(n_done, len(tasks))
         return found, error
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # chains that are left out are in the diagnostics
-        with ThreadPoolExecutor(n_workers(n_jobs, len(tasks)), "adjoin-draw") as pool:
-            results = list(pool.map(one, tasks))
+    with ThreadPoolExecutor(n_workers(n_jobs, len(tasks)), "adjoin-draw") as pool:
+        results = list(pool.map(one, tasks))
     drawn = []
     for i, setting in enumerate(settings):
         own = results[i * len(folds) : (i + 1) * len(folds)]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -22,6 +21,7 @@ from adjoin.discovery.average import N_BEST, NEAR, Average
 from adjoin.discovery.folds import Fold, make_folds
 from adjoin.discovery.lags import ORDERS, far_lags
 from adjoin.discovery.posteriors import Drawn, choose_settings, draw, sample
+from adjoin.discovery.quiet import QuietIdentifier
 from adjoin.discovery.ranking import Candidate, beats, best_few, choose, order, rank
 from adjoin.discovery.refit import refit
 from adjoin.discovery.scan import N_BLOCKS, Path, block_errors, grow, scan, variance
@@ -30,7 +30,6 @@ from adjoin.errors import AdjoinError
 from adjoin.grammar import Structure
 from adjoin.grammar.library import Functions
 from adjoin.grammar.terms import exponents
-from adjoin.identifier import Identifier
 from adjoin.inference.forward import PREDICTION
 from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
@@ -211,17 +210,8 @@ class Work:
             if not _is_as_good(one.candidate, best):
                 return None
             self.say("the posterior of the chosen setting")
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # chains that are left out are in the diagnostics
-                posterior = sample(
-                    one.candidate.setting,
-                    self.data,
-                    None,
-                    self.effort,
-                    self.known,
-                    self.seed,
-                    self.n_jobs,
-                )
+            setting, how = one.candidate.setting, (self.effort, self.known, self.seed, self.n_jobs)
+            posterior = sample(setting, self.data, None, *how)
             candidate = self._again(one.candidate, posterior.map_model, folds)
             if _is_as_good(candidate, best):
                 return candidate, posterior, one.posteriors[_middle(candidate, folds)]
@@ -247,7 +237,7 @@ class Work:
     ) -> Posterior:
         structure, center = model.structure, chosen is not None and chosen.setting.center
         is_run = chosen is not None and chosen.setting.objective not in (PREDICTION, LINEAR)
-        identifier = Identifier(
+        identifier = QuietIdentifier(
             objective="simulation" if is_run else "prediction",
             max_lag=max(model.max_lag, 1),
             max_degree=max(structure.max_degree, 1),
@@ -263,9 +253,7 @@ class Work:
             n_jobs=self.n_jobs,
             progress=False,
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # chains that are left out are in the diagnostics
-            return identifier.fit(data, held_out=held_out).posterior_
+        return identifier.fit(data, held_out=held_out).posterior_
 
 
 class Clock:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -24,6 +25,10 @@ class Estimator:
         """The names of the parameters with their defaults."""
         found = inspect.signature(cls.__init__).parameters
         return {name: found[name].default for name in list(found)[1:]}
+
+    def _note(self, sentence: str) -> None:
+        """Tell whoever called `fit`; also found in diagnostics, for whoever calls it many times."""
+        warnings.warn(sentence, stacklevel=4)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """All parameters by name; `deep` has no meaning here, as there are no nested ones."""
