@@ -236,12 +236,19 @@ def print_terms(console: Console, posterior: Collection) -> None:
     if rest := terms[len(shown) :]:
         share = f"[dim]≤ {rest[0]['inclusion']:.3f}[/dim]"
         rows.append([f"[dim]{len(rest)} more[/dim]", share, "", "", "", ""])
-    names = ("term", "inclusion", "mean", "sd", "2.5 %", "97.5 %")
+    names: tuple[str, ...] = ("term", "inclusion", "mean", "sd", "2.5 %", "97.5 %")
     widths = [
         max(cell_len(Text.from_markup(text).plain) for text in (name, *(row[i] for row in rows)))
         for i, name in enumerate(names)
     ]
-    # A number is never cut: on a narrow terminal the terms are folded, then lines run over.
+    # A number is never cut: on a narrow terminal terms are folded between their factors. Where the
+    # spread alone keeps a factor from its line, it is left out (the interval says the same).
+    factors = [factor for term in shown for factor in term["term"].split("*")]
+    longest = max(map(cell_len, factors), default=0)
+    room = console.width - sum(widths[1:]) - 3 * len(names) - 2
+    if max(room, _NARROWEST) < longest <= room + widths[3] + 3:
+        names, widths = (*names[:3], *names[4:]), [*widths[:3], *widths[4:]]
+        rows = [[*row[:3], *row[4:]] for row in rows]
     frame = 3 * len(names) + 2
     widths[0] = min(widths[0], max(_NARROWEST, console.width - sum(widths[1:]) - frame))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
