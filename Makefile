@@ -65,7 +65,10 @@ bench-cases: install
 bench-rigs: install
 	$(BIN)/python benchmarks/drive.py
 	$(BIN)/python benchmarks/offset.py
-	$(BIN)/python benchmarks/rigs.py
+	$(BIN)/python benchmarks/rigs.py --json rigs.jsonl
+	$(BIN)/python benchmarks/discover.py rigs --grid rigs.jsonl
+	$(BIN)/python benchmarks/check.py
+	$(BIN)/python benchmarks/advice.py
 
 # Measured records, from ADJOIN_DATA or ../shared/data; REAL="--only building --no-test" for a part.
 bench-real: install
@@ -82,6 +85,7 @@ bench-search: install
 	$(BIN)/python benchmarks/averages.py
 	$(BIN)/python benchmarks/forward_selection.py
 	$(BIN)/python benchmarks/simulation_records.py
+	$(BIN)/python benchmarks/discover.py records --seed 0 --seed 1 --seed 2
 
 # The pages in docs/cases, by full runs: three quarters of an hour on two cores.
 docs-cases: install

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 GOOD, CAUTION, POOR = "good", "caution", "poor"
+LEVEL_WORDS = {GOOD: "Good", CAUTION: "With care", POOR: "Problem"}
+"""What pages and notebooks call them: the one word that every question is answered by."""
 
 Finding = tuple[str, str, str]
 """A level, why, and what to do (nothing if empty)."""

@@ -10,7 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from adjoin.discovery.ranking import Candidate
-from adjoin.levels import CAUTION, GOOD, POOR
+from adjoin.levels import LEVEL_WORDS
 from adjoin.markup import html_heading, html_notes, html_table
 from adjoin.modelling.mathml import model_html
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from adjoin.discovery.discovery import Discovery
 
 _SHOWN = 8  # rows of the table
-_ANSWER = {GOOD: "Good", CAUTION: "With care", POOR: "Problem"}
 _HEADS = ("held-out simulation misses", "terms", "what was tried", "")
 
 
@@ -32,7 +31,7 @@ def discovery_html(found: Discovery, tried: list[Candidate]) -> str:
     steps = "".join(f"<li>{escape(step)}</li>" for step in verdict.next)
     return "".join(
         (
-            html_heading("Discovery", f"{_ANSWER[verdict.level]}: {verdict.summary}"),
+            html_heading("Discovery", f"{LEVEL_WORDS[verdict.level]}: {verdict.summary}"),
             model_html(found.model),
             html_notes(verdict.on_model[:1]),
             f"<p>What to do next</p><ol>{steps}</ol>" if steps else "",

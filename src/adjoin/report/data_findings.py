@@ -17,7 +17,7 @@ from adjoin.data.check import DataCheck, check_data
 from adjoin.data.checking.finding import Finding
 from adjoin.data.dataset import Dataset
 from adjoin.files import write_whole
-from adjoin.levels import GOOD
+from adjoin.levels import GOOD, LEVEL_WORDS
 from adjoin.report.colours import THEMES
 from adjoin.report.pictures import draw_both, without_collecting
 from adjoin.report.plots_check import plot_finding
@@ -26,7 +26,6 @@ from adjoin.text import counted
 from adjoin.version import __version__
 
 _CARD = 4.4  # inches: two stand side by side
-_LEVELS = {"good": "Good", "caution": "With care", "poor": "Problem"}
 
 
 def data_findings(
@@ -47,7 +46,7 @@ def data_findings(
             {
                 "name": finding.name,
                 "level": finding.level,
-                "level_words": _LEVELS[finding.level],
+                "level_words": LEVEL_WORDS[finding.level],
                 "words": finding.words[:1].upper() + finding.words[1:]
                 if finding.words.startswith(("the ", "there ", "time ", "half ", "no "))
                 else finding.words,

@@ -18,6 +18,7 @@ from adjoin.data.dataset import Dataset
 from adjoin.files import write_whole
 from adjoin.grammar.equation import term_text
 from adjoin.inference.objective import Tempered
+from adjoin.levels import LEVEL_WORDS
 from adjoin.model import Model
 from adjoin.modelling.mathml import offsets_mathml, term_mathml
 from adjoin.posterior import Posterior
@@ -28,7 +29,6 @@ from adjoin.report.ladder_words import ladder_reasons, ladder_rows
 from adjoin.report.page_facts import facts_of, questions_of, shown_equation, tried_of
 from adjoin.report.page_pictures import draw_all
 from adjoin.report.page_words import (
-    LEVEL_WORDS,
     LONG_NAME,
     LONG_TERM,
     breakable,

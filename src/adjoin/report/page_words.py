@@ -9,11 +9,9 @@ import re
 
 from markupsafe import Markup, escape
 
-from adjoin.levels import CAUTION, GOOD, POOR
+from adjoin.levels import LEVEL_WORDS
 from adjoin.text import halves
 
-LEVEL_WORDS = {GOOD: "Good", CAUTION: "With care", POOR: "Problem"}
-"""The one word that every question is answered by."""
 LONG_TERM = 44
 """Characters, beyond which a term is set as text that can break."""
 LONG_NAME = 20
