@@ -310,7 +310,7 @@ def test_a_page_and_a_terminal_say_that_all_digits_are_needed(posterior: Posteri
     screen = io.StringIO()
     print_findings(Console(file=screen, width=500), assessment)
     assert f"  {remark}\n" in screen.getvalue()
-    assert f'<p class="quiet">It {remark}.</p>' in make_page(assessment)
+    assert f"It {remark}." in make_page(assessment)
 
 
 def _needy(model: Model, remark: str) -> Model:

@@ -20,6 +20,7 @@ from adjoin.report.findings import describe, fold, print_terms
 
 _SHADE = {GOOD: "green", CAUTION: "yellow", POOR: "red"}
 _SHOWN = 8  # settings in the table
+_NOTHING = "nothing more is asked for; run it on new data, with adjoin simulate"
 
 
 def describe_discovery(found: Discovery) -> dict[str, Any]:
@@ -47,7 +48,7 @@ def print_discovery(console: Console, found: Discovery, spell: Callable[[str], s
     if model.offsets:
         stated = ", ".join(f"{name} from {text}" for name, text in model.printed_offsets.items())
         console.print(f"  [dim]in deviations: {escape(stated)}[/dim]")
-    for i, step in enumerate(verdict.next):
+    for i, step in enumerate(verdict.next or (_NOTHING,)):
         head = "[bold]next[/bold]       " if i == 0 else "           "
         console.print(spell(f"{head}→ {escape(step)}"))
     _print_candidates(console, found)
