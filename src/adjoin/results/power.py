@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjoin.arrays import Float1D
+from adjoin.arrays import Float1D, Float2D
 from adjoin.grammar import Structure, Term
 from adjoin.grammar.equation import term_text
 from adjoin.inference.autocorrelation import (
@@ -166,10 +166,19 @@ def _unexplained(
     design = np.column_stack([np.ones_like(joined), *columns])
     length = np.linalg.norm(design, axis=0)
     design /= np.where(length > 0.0, length, 1.0)
-    theta = np.linalg.lstsq(design[is_known], joined[is_known])[0]
+    theta = _regress(design[is_known], joined[is_known])
     cuts = np.cumsum([len(record) for record in residuals])[:-1]
     left = [record[skip:] for record in np.split(joined - design @ theta, cuts)]
     return [record for record in left if len(record)]
+
+
+def _regress(columns: Float2D, output: Float1D) -> Float1D:
+    """Least squares, by the triangle of a QR: of long records half the time of an SVD."""
+    n_columns = columns.shape[1]
+    triangle = np.asarray(np.linalg.qr(np.column_stack([columns, output]), mode="r"))
+    smallest = float(np.finfo(np.float64).eps) * max(columns.shape)  # as lstsq has it of them all
+    found = np.linalg.lstsq(triangle[:, :n_columns], triangle[:, n_columns], rcond=smallest)
+    return np.asarray(found[0])
 
 
 def _weights(posterior: Collection) -> Iterator[tuple[str, Float1D]]:
