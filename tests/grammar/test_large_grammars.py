@@ -72,12 +72,16 @@ def lines_of(text: str) -> int:
 
 
 def peak_of(text: str) -> int:
-    tracemalloc.start()
-    try:
-        use(text)
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    """The least of three: other threads of the process only ever add to it."""
+    peaks = []
+    for _ in range(3):
+        tracemalloc.start()
+        try:
+            use(text)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+    return min(peaks)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
