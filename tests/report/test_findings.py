@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 from tests.report.drawn import hand_made
-from tests.report.pages import run
+from tests.report.pages import quick, run, simulated
 from tests.schema import require_findings
 
 from adjoin import Identifier, Posterior
+from adjoin.inference.moves import Moves
 from adjoin.report.findings import (
     centring_in_words,
     describe,
@@ -217,6 +218,17 @@ def test_long_names_are_whole_on_80_columns_and_numbers_too() -> None:
     assert all(len(row) == 5 for row in numbers[:40])
     assert [float(row[1]) for row in numbers[:40]] == pytest.approx(list(frame["mean"]), abs=0.06)
     assert all(len(line.rstrip()) <= 80 for line in table.splitlines())
+
+
+def test_terms_that_were_given_show_no_inclusion() -> None:
+    """A column of 1.000 would read as certainty, where nothing else was tried."""
+    u, y = simulated(n=300)
+    given = quick(initial="u(k-1) + y(k-1)", moves=Moves.fixed()).fit(u, y).posterior_
+    page = io.StringIO()
+    print_terms(Console(file=page, width=80), given)
+    head, *_ = page.getvalue().strip().splitlines()
+    assert head.split() == ["term", "mean", "sd", "2.5", "%", "97.5", "%"]
+    assert "1.000" not in page.getvalue()
 
 
 def test_structures_of_long_terms_are_told_by_what_differs() -> None:

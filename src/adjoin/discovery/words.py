@@ -17,10 +17,11 @@ from rich.table import Table
 from adjoin.discovery.discovery import Discovery, best_by_setting
 from adjoin.levels import CAUTION, GOOD, POOR
 from adjoin.report.findings import describe, fold, print_terms
+from adjoin.results.answers import Answer
 
 _SHADE = {GOOD: "green", CAUTION: "yellow", POOR: "red"}
 _SHOWN = 8  # settings in the table
-_NOTHING = "nothing more is asked for; run it on new data, with adjoin simulate"
+_RUN_IT = "run it on new data, with adjoin simulate"
 
 
 def describe_discovery(found: Discovery) -> dict[str, Any]:
@@ -36,7 +37,7 @@ def describe_discovery(found: Discovery) -> dict[str, Any]:
 
 
 def print_discovery(console: Console, found: Discovery, spell: Callable[[str], str] = str) -> None:
-    """Whether it simulates, the equation, what to do next, what was tried, and the coefficients."""
+    """Whether it simulates, the equation, what to do next, what was tried, and how sure that is."""
     verdict, model = found.verdict, found.model
     shade = _SHADE[verdict.level]
     console.print(f"[bold]verdict[/bold]    [{shade}]{escape(verdict.summary)}[/{shade}]")
@@ -48,17 +49,28 @@ def print_discovery(console: Console, found: Discovery, spell: Callable[[str], s
     if model.offsets:
         stated = ", ".join(f"{name} from {text}" for name, text in model.printed_offsets.items())
         console.print(f"  [dim]in deviations: {escape(stated)}[/dim]")
-    for i, step in enumerate(verdict.next or (_NOTHING,)):
+    for i, step in enumerate(verdict.next or (without_steps(found.assessment.trusted),)):
         head = "[bold]next[/bold]       " if i == 0 else "           "
         console.print(spell(f"{head}→ {escape(step)}"))
     _print_candidates(console, found)
     if found.chosen is not None:
         print_terms(console, found.posterior)
+        unique = found.assessment.unique
+        console.print(f"[bold]unique?[/bold]    {escape(unique.short)}")
+        for reason in unique.reasons:
+            console.print(spell(f"           · {escape(reason)}"))
     seconds = found.timing["total_s"]
     console.print(
         f"[bold]time[/bold]       {seconds:.0f} s, of which the comparison"
         f" {found.timing['scan_s']:.0f} s"
     )
+
+
+def without_steps(trusted: Answer) -> str:
+    """What to do where no step is known to help, and what to mind."""
+    if trusted.level == GOOD:
+        return f"nothing more is asked for; {_RUN_IT}"
+    return f"{_RUN_IT}, and with care: {trusted.cause}"
 
 
 def _print_candidates(console: Console, found: Discovery) -> None:

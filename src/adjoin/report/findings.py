@@ -224,7 +224,7 @@ def fold(text: str, width: int) -> str:
 
 
 def print_terms(console: Console, posterior: Collection) -> None:
-    """Show the terms with their inclusion and coefficients."""
+    """Show the terms with their coefficients, and with their inclusion where they were sampled."""
     terms = posterior.terms.to_dict("records")
     shown = [term for term in terms if term["inclusion"] >= _SMALLEST_INCLUSION][:_MOST_TERMS]
     rows = []
@@ -236,7 +236,9 @@ def print_terms(console: Console, posterior: Collection) -> None:
     if rest := terms[len(shown) :]:
         share = f"[dim]≤ {rest[0]['inclusion']:.3f}[/dim]"
         rows.append([f"[dim]{len(rest)} more[/dim]", share, "", "", "", ""])
-    names: tuple[str, ...] = ("term", "inclusion", "mean", "sd", "2.5 %", "97.5 %")
+    names = ["term", "inclusion", "mean", "sd", "2.5 %", "97.5 %"]
+    if posterior.settings.keeps_terms:  # 1.000 of every term would read as certainty
+        _leave_out("inclusion", names, *rows)
     widths = [
         max(cell_len(Text.from_markup(text).plain) for text in (name, *(row[i] for row in rows)))
         for i, name in enumerate(names)
@@ -246,21 +248,28 @@ def print_terms(console: Console, posterior: Collection) -> None:
     factors = [factor for term in shown for factor in term["term"].split("*")]
     longest = max(map(cell_len, factors), default=0)
     room = console.width - sum(widths[1:]) - 3 * len(names) - 2
-    if max(room, _NARROWEST) < longest <= room + widths[3] + 3:
-        names, widths = (*names[:3], *names[4:]), [*widths[:3], *widths[4:]]
-        rows = [[*row[:3], *row[4:]] for row in rows]
+    if max(room, _NARROWEST) < longest <= room + widths[names.index("sd")] + 3:
+        del widths[names.index("sd")]
+        _leave_out("sd", names, *rows)
     frame = 3 * len(names) + 2
     widths[0] = min(widths[0], max(_NARROWEST, console.width - sum(widths[1:]) - frame))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for i, (name, width) in enumerate(zip(names, widths, strict=True)):
-        side: Literal["left", "right"] = "left" if i < 2 else "right"
-        table.add_column(name, justify=side, overflow="fold", width=width)
+    for name, column_width in zip(names, widths, strict=True):
+        side: Literal["left", "right"] = "left" if name in ("term", "inclusion") else "right"
+        table.add_column(name, justify=side, overflow="fold", width=column_width)
     for row in rows:
         name = fold(row[0], widths[0]) if "[dim]" not in row[0] else row[0]
         table.add_row(f"[bold]{name}[/bold]", *row[1:])
     width, console.width = console.width, max(console.width, sum(widths) + frame)
     console.print(table, soft_wrap=False)
     console.width = width
+
+
+def _leave_out(name: str, names: list[str], *rows: list[str]) -> None:
+    """Take a column out of a table."""
+    at = names.index(name)
+    for row in (*rows, names):
+        del row[at]
 
 
 def _say_scores(scores: Scores, draws: str = "") -> str:

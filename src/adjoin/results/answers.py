@@ -60,6 +60,11 @@ class Answer:
     sentence: str = ""
 
     @property
+    def cause(self) -> str:
+        """What decided, without the answer itself."""
+        return self.short.partition(": ")[2] or self.short
+
+    @property
     def plain(self) -> dict[str, Any]:
         """As plain values."""
         return {"level": self.level, "answer": self.short, "reasons": list(self.reasons)}
