@@ -95,6 +95,7 @@ def tried_row(objective: str, n_terms: int, nmse: float | None, **changed: Any) 
         "validation": {"nmse": nmse, "sd": None if nmse is None else 0.1 * nmse, "n_lost": lost},
         "cpu_s": 1.25,
         "is_checked": False,
+        "best": False,
         "chosen": False,
         **changed,
     }

@@ -248,18 +248,21 @@ def test_what_is_open_has_its_panels() -> None:
 
 
 def test_what_was_tried_is_told() -> None:
-    rows = [tried_row("simulation", 9, 2.0, is_checked=True)]
+    rows = [tried_row("simulation", 9, 2.0, is_checked=True, best=True)]
     rows += [tried_row("simulation", 5, 2.02, is_checked=True, chosen=True)]
-    rows += [tried_row("prediction", n, None if n == 12 else float(n)) for n in range(3, 15)]
+    rows += [
+        tried_row("prediction", n, None if n == 12 else float(n), words=f"prediction, lag {n}")
+        for n in range(3, 15)
+    ]
     told = tried_of(compared(*rows, beyond={"u": 1.31}))
     assert told["summary"] == (
-        "40 models of 14 classes were compared by their simulations of held-out data; 3 of them"
+        "40 models of 13 classes were compared by their simulations of held-out data; 3 of them"
         " ran away."
     )
     text = " ".join(told["sentences"])
     assert "part 1 of 2 of every record; part 2 of 2 of every record" in text
     assert "2.00 ± 0.20 % of the variance with 9 terms" in text
-    assert "misses 2.02 ± 0.20 % with 5 terms" in text
+    assert "misses 2.02 ± 0.20 % of the variance with 5 terms" in text
     assert "3.4 % of the output's standard deviation from the average of the best 2" in text
     assert "u (1.3 times)" in text
     assert told["asked"] == [("effort", "quick"), ("functions", "–"), ("max lag", "–")]

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from adjoin.discovery.discovery import Discovery, best_by_setting
+from adjoin.discovery.discovery import Discovery
 from adjoin.levels import CAUTION, GOOD, POOR
 from adjoin.report.findings import describe, fold, print_terms
 
@@ -66,7 +66,7 @@ def _print_candidates(console: Console, found: Discovery) -> None:
     table.add_column("held-out free run", justify="right", no_wrap=True)
     table.add_column("terms", justify="right", no_wrap=True)
     table.add_column("what was tried", overflow="fold")
-    rows = best_by_setting(found.candidates, found.chosen)
+    rows = found.shown
     # Where there is an answer, only paths that were looked at twice have comparable figures.
     shown = [one for one in rows if one.is_checked or one.setting.sampled or found.chosen is None][
         :_SHOWN

@@ -37,6 +37,7 @@ from adjoin.report.page_words import (
 from adjoin.report.series import unit_of
 from adjoin.report.templates import templates
 from adjoin.results.assessment import Assessment, assess
+from adjoin.results.compared import origin
 from adjoin.results.diagnose import TERM
 from adjoin.results.stage_words import in_words
 from adjoin.text import counted, summed_up
@@ -122,6 +123,7 @@ def make_page(
         steps=[with_code(step) for step in found.verdict.next],
         discovered=discovered,
         tried=None if discovered is None else tried_of(discovered),
+        origin="" if discovered is None else origin(discovered),
         most_tried=_MOST_TRIED,
         findings=findings,
         prepared=data.prepared,

@@ -14,6 +14,11 @@ from adjoin.inference.traces import ChainTrace
 from adjoin.model import Model
 from adjoin.results.run import Run
 
+ALIKE = 1.02
+"""Times the mean squared error of the best (1 % in RMSE): what is beyond is not as good."""
+HARDLY = 1.05
+"""Times its squared error: what a posterior may miss more, for knowing how sure each term is."""
+
 
 class Trial(NamedTuple):
     """The chosen terms, fitted without one fold: the arguments of a `Sample`, in its order.
@@ -33,10 +38,12 @@ class Discovered:
     Parameters
     ----------
     candidates : tuple of mapping
-        The best size of every model class, best first: ``words`` and ``settings`` of the class,
+        The best size of every model class, best first, and the ones that are ``best`` and
+        ``chosen`` if they are others: ``words`` and ``settings`` of the class,
         ``n_terms``, the held-out error ``validation`` (``nmse`` and its standard error ``sd`` in
         percent of the output's variance, None where runs were lost; ``n_lost``), ``cpu_s``,
-        ``is_checked`` (whether its terms were held against every fold again) and ``chosen``.
+        ``is_checked`` (whether its terms were held against every fold again), ``best`` (whether it
+        is the best path of those, against which the chosen one was held) and ``chosen``.
     n_tried, n_lost : int
         How many models were compared, and how many of them ran away on held-out data.
     folds : tuple of str
@@ -71,8 +78,19 @@ class Discovered:
 
     @property
     def best(self) -> Mapping[str, Any]:
-        """The row of the smallest held-out error."""
-        return self.candidates[0]
+        """The row that the chosen one was held against.
+
+        The smallest error of the paths that were looked at twice; where nothing was, of all.
+        """
+        rows = self.candidates
+        marked = (row for row in rows if row.get("best"))  # runs of earlier versions mark none
+        twice = (row for row in rows if row["is_checked"] and not row["settings"].get("sampled"))
+        return next(marked, None) or next(twice, rows[0])
+
+    @property
+    def n_settings(self) -> int:
+        """How many model classes there were."""
+        return len({row["words"] for row in self.candidates})
 
     @property
     def plain(self) -> dict[str, Any]:
