@@ -56,7 +56,7 @@ class Discovery:
     folds : tuple of Fold
         What was held out in turn.
     timing : dict
-        Seconds of its steps.
+        Seconds of its steps by the clock.
     """
 
     candidates: tuple[Candidate, ...]
@@ -228,7 +228,7 @@ def discover(
         "initial": initial,
         "seed": seed,
     }
-    found = _put_together(settled, folds, data, asked)
+    found = _put_together(settled, folds, data, asked, timing)
     return Discovery(
         tuple(settled.ranked),
         settled.best,
@@ -241,7 +241,11 @@ def discover(
 
 
 def _put_together(
-    settled: Settled, folds: Sequence[Fold], data: Dataset, asked: dict[str, Any]
+    settled: Settled,
+    folds: Sequence[Fold],
+    data: Dataset,
+    asked: dict[str, Any],
+    timing: dict[str, float],
 ) -> Discovered:
     """What goes with the posterior, as plain values."""
     best, chosen = settled.best, settled.chosen
@@ -259,6 +263,7 @@ def _put_together(
         settings=asked,
         average=average.models,
         trial=Trial(trial.traces, trial.run, trial.chain_numbers),
+        timing=timing,
     )
 
 

@@ -42,7 +42,7 @@ class Candidate:
     n_lost : int
         In how many folds the run was lost.
     cpu_s : float
-        What the whole path took.
+        What all folds took of a core; they run side by side, so that sums exceed the clock.
     is_checked : bool
         Whether its terms, grown on all data, were held against every fold again; then the error
         is the larger of both.

@@ -17,6 +17,7 @@ from rich.table import Table
 from adjoin.discovery.discovery import Discovery
 from adjoin.levels import CAUTION, GOOD, POOR
 from adjoin.report.findings import describe, fold, print_terms
+from adjoin.results.compared import time_taken
 
 _SHADE = {GOOD: "green", CAUTION: "yellow", POOR: "red"}
 _SHOWN = 8  # settings in the table
@@ -30,9 +31,7 @@ def describe_discovery(found: Discovery) -> dict[str, Any]:
     equation fitted without one fold, on that fold. ``held_out`` is what was compared: the error of
     all folds together.
     """
-    facts = describe(found.assessment)
-    facts["timing"] = facts["timing"] | found.timing
-    return facts
+    return describe(found.assessment)
 
 
 def print_discovery(console: Console, found: Discovery, spell: Callable[[str], str] = str) -> None:
@@ -54,11 +53,7 @@ def print_discovery(console: Console, found: Discovery, spell: Callable[[str], s
     _print_candidates(console, found)
     if found.chosen is not None:
         print_terms(console, found.posterior)
-    seconds = found.timing["total_s"]
-    console.print(
-        f"[bold]time[/bold]       {seconds:.0f} s, of which the comparison"
-        f" {found.timing['scan_s']:.0f} s"
-    )
+    console.print(f"[bold]time[/bold]       {time_taken(found.timing)}")
 
 
 def _print_candidates(console: Console, found: Discovery) -> None:

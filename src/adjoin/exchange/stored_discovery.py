@@ -73,6 +73,9 @@ def read_discovered(group: StoredGroup, names: SignalNames, trial: Trial) -> Dis
         raise group.fault("facts", "must say what was held out in words")
     if not isinstance(facts["settings"], dict):
         raise group.fault("facts", "must have settings")
+    timing = facts.get("timing", {})
+    if not (isinstance(timing, dict) and all(map(is_real, timing.values()))):
+        raise group.fault("facts", "must have numbers of seconds")
     return Discovered(
         tuple(rows),
         facts["n_tried"],
@@ -83,6 +86,7 @@ def read_discovered(group: StoredGroup, names: SignalNames, trial: Trial) -> Dis
         facts["settings"],
         _average(group, facts["average"], names),
         trial,
+        timing,
     )
 
 
@@ -102,7 +106,7 @@ def _facts(group: StoredGroup) -> dict[str, Any]:
         "settings",
         "average",
     )
-    if not isinstance(found, dict) or set(found) != set(expected):
+    if not isinstance(found, dict) or set(found) - {"timing"} != set(expected):
         raise group.fault("facts", f"must be a JSON object of {', '.join(expected)}")
     return found
 

@@ -37,7 +37,7 @@ from adjoin.report.page_words import (
 from adjoin.report.series import unit_of
 from adjoin.report.templates import templates
 from adjoin.results.assessment import Assessment, assess
-from adjoin.results.compared import origin
+from adjoin.results.compared import origin, time_taken
 from adjoin.results.diagnose import TERM
 from adjoin.results.stage_words import in_words
 from adjoin.text import counted, summed_up
@@ -124,6 +124,7 @@ def make_page(
         discovered=discovered,
         tried=None if discovered is None else tried_of(discovered),
         origin="" if discovered is None else origin(discovered),
+        time_taken=time_taken(discovered.timing) if discovered and discovered.timing else "",
         most_tried=_MOST_TRIED,
         findings=findings,
         prepared=data.prepared,

@@ -120,6 +120,14 @@ def why_chosen(found: Discovered) -> list[str]:
     return said
 
 
+def time_taken(timing: Mapping[str, float]) -> str:
+    """How long it took by the clock, and which steps."""
+    return (
+        f"{timing['total_s']:.0f} s: the comparison {timing['scan_s']:.0f} s, the second look and"
+        f" posteriors {timing['settle_s']:.0f} s"
+    )
+
+
 def error_text(row: Mapping[str, Any]) -> str:
     """The held-out error of a candidate and its standard error, in percent."""
     nmse, sd = row["validation"]["nmse"], row["validation"]["sd"]

@@ -7,7 +7,7 @@ reports say what was tried without trying it again. Verdicts are worked out anew
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from adjoin.inference.traces import ChainTrace
@@ -59,6 +59,9 @@ class Discovered:
         The best candidates, fitted to all data; the first is the chosen one.
     trial : Trial
         The chosen terms, fitted without one fold.
+    timing : mapping of str to float
+        Seconds by the clock: ``scan_s`` of the comparison, ``settle_s`` of what came after, and
+        ``total_s``. Empty for runs of earlier versions.
     """
 
     candidates: tuple[Mapping[str, Any], ...]
@@ -70,6 +73,7 @@ class Discovered:
     settings: Mapping[str, Any]
     average: tuple[Model, ...]
     trial: Trial
+    timing: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def chosen(self) -> Mapping[str, Any] | None:
@@ -103,4 +107,5 @@ class Discovered:
             "beyond": dict(self.beyond),
             "apart": self.apart,
             "settings": dict(self.settings),
+            "timing": dict(self.timing),
         }
