@@ -313,3 +313,15 @@ def test_long_names_are_text_that_breaks() -> None:
 
 def page_of(data: Dataset) -> str:
     return make_page(assess(quick(samples=400).fit(data).posterior_, draws=10))
+
+
+def test_a_failed_test_shows_what_it_fails_by() -> None:
+    found = assess(run("lone"), draws=30)
+    text = make_page(found)
+    for test in found.residual_tests:
+        cells = f"({test.most_outside})</td><td>"
+        assert f"{test.n_outside} of {len(test.lag)} {cells}" in text
+        assert f"{abs(test.z).max():.2f} ({test.limit:.2f})</td>" in text
+    failed = [test for test in found.residual_tests if not test.is_passed]
+    rows = text.split('id="residuals"')[1].split("</table>")[0]
+    assert rows.count('<td class="caution">') >= 2 * len(failed)  # the result, and its reason
