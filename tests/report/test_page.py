@@ -11,10 +11,10 @@ from tests.report.drawn import compared, tried_row
 from tests.report.pages import KINDS, UGLY, page, run
 from tests.systems import by_hand, quick, simulated
 
-from adjoin import Dataset, Grammar, Posterior, check_data
+from adjoin import Dataset, Grammar, Model, Posterior, check_data
 from adjoin.inference.moves import Moves
 from adjoin.report.page import make_page
-from adjoin.report.page_facts import facts_of, questions_of, tried_of
+from adjoin.report.page_facts import facts_of, lags_of, questions_of, tried_of
 from adjoin.results.assessment import Assessment, assess
 
 VOID = {"meta", "br", "img", "hr", "input", "link", "mspace", "wbr"}
@@ -313,6 +313,15 @@ def test_long_names_are_text_that_breaks() -> None:
 
 def page_of(data: Dataset) -> str:
     return make_page(assess(quick(samples=400).fit(data).posterior_, draws=10))
+
+
+def test_the_lags_of_the_equation_are_named() -> None:
+    text = "y(k) = 0.5*u(k-3) + 0.1*u(k)^2*w(k-1) - 0.2*y(k-1)*y(k-2)*y(k-3)*u(k-4)"
+    assert lags_of(Model.parse(text, inputs="u, w")) == "y 1 to 3; u 0, 3, 4; w 1"
+    assert lags_of(Model.parse("y(k) = 2", inputs="u")) == ""
+    found = assess(run("lone"), draws=30)
+    section = make_page(found).split('id="coefficients"')[1]
+    assert f"Lags of the equation, in samples: {lags_of(found.model)}." in section
 
 
 def test_a_failed_test_shows_what_it_fails_by() -> None:

@@ -26,7 +26,7 @@ from adjoin.report.colours import THEMES
 from adjoin.report.data_findings import data_findings
 from adjoin.report.findings import centring_in_words, structure_difference
 from adjoin.report.ladder_words import ladder_reasons, ladder_rows
-from adjoin.report.page_facts import facts_of, questions_of, shown_equation, tried_of
+from adjoin.report.page_facts import facts_of, lags_of, questions_of, shown_equation, tried_of
 from adjoin.report.page_pictures import draw_all
 from adjoin.report.page_words import (
     LONG_NAME,
@@ -117,6 +117,7 @@ def make_page(
         equation=shown_equation(model),
         white_box=None if found.white_box is None else shown_equation(found.white_box),
         offsets=_offsets(model),
+        lags=lags_of(model),
         centring=centring_in_words(posterior),
         facts=facts_of(found),
         questions=questions_of(found, findings),

@@ -91,6 +91,29 @@ def facts_of(found: Assessment[Posterior]) -> list[dict[str, str]]:
     return rows
 
 
+def lags_of(model: Model) -> str:
+    """Which lags of every signal the equation has: ``y 1 to 3; u 0, 2``; empty if none."""
+    found: dict[str, set[int]] = {}
+    for atom in (atom for term in model.structure for atom in term):
+        found.setdefault(atom.signal, set()).add(atom.lag)
+    order = (model.names.output, *model.names.inputs)
+    known = [name for name in order if name in found]
+    others = sorted(set(found) - set(known))  # past noise
+    return "; ".join(f"{name} {_ranges(found[name])}" for name in (*known, *others))
+
+
+def _ranges(lags: set[int]) -> str:
+    """Whole numbers, with those that follow each other as a range."""
+    runs: list[list[int]] = []
+    for lag in sorted(lags):
+        if runs and lag == runs[-1][-1] + 1:
+            runs[-1].append(lag)
+        else:
+            runs.append([lag])
+    texts = [f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
+    return ", ".join(texts)
+
+
 def _share(found: Assessment[Posterior]) -> dict[str, str] | None:
     """How many draws have this structure: nothing where that would be read as more than it is."""
     posterior = found.posterior
