@@ -80,6 +80,22 @@ def test_json_has_the_shape_of_a_fit_and_the_candidates(found: Discovery) -> Non
     assert facts["verdict"]["level"] == "good"
 
 
+def test_the_part_that_is_scored_again_is_called_what_it_is(found: Discovery) -> None:
+    """Its error is that of one fold, and not that of the headline."""
+    text = " ".join(found.verdict.on_model)
+    part = found.assessment.parts[-1]
+    kept = found.posterior.discovered
+    assert kept is not None
+    assert kept.tried_on in kept.folds
+    assert part.words == f"one fold alone ({kept.tried_on})"
+    assert f"of the variance of {part.words}" in text
+    assert "validation data" not in text
+    assert "validation data" not in make_page(found.assessment)
+    held_out = next(fold.held_out for fold in found.folds if fold.words == kept.tried_on)
+    assert part.data.n_samples == held_out.n_samples
+    assert "of the 2 folds together" in make_page(found.assessment)
+
+
 def test_seconds_add_up(found: Discovery) -> None:
     """On terminal, page and JSON alike; no class takes more of a core than there was time."""
     timing = describe_discovery(found)["timing"]

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 from tests.report.drawn import compared, tried_row
 from tests.report.pages import KINDS, UGLY, page, run
@@ -322,6 +323,26 @@ def test_the_lags_of_the_equation_are_named() -> None:
     found = assess(run("lone"), draws=30)
     section = make_page(found).split('id="coefficients"')[1]
     assert f"Lags of the equation, in samples: {lags_of(found.model)}." in section
+
+
+def test_the_first_picture_is_of_a_typical_record() -> None:
+    """Not of the first one, nor of the one where the simulation is worst."""
+    u, y = simulated(n=500)
+    noise = np.random.default_rng(1).standard_normal(500)
+    sizes = np.repeat([1.0, 0.4, 0.0, 0.2, 0.1], 100)
+    parts = zip(np.split(u, 5), np.split(y + sizes * noise, 5), strict=True)
+    data = Dataset.join([Dataset.from_arrays(*part) for part in parts])
+    found = assess(quick().fit(u, y).posterior_, data, draws=30)
+    part = found.parts[-1]
+    errors = [
+        float(np.mean((record - run)[part.n_seed :] ** 2))
+        for record, run in zip(data.outputs, part.model_run, strict=True)
+    ]
+    assert sorted(errors)[2] == errors[part.typical_record] < max(errors)
+    assert part.typical_record > 0
+    assert f"record {part.typical_record}, whose error is the middle one of 5" in make_page(found)
+    elsewhere = replace(found, parts=(replace(part, numbers=(7,) * 5),))
+    assert "record 7, whose error" in make_page(elsewhere)
 
 
 def test_a_failed_test_shows_what_it_fails_by() -> None:

@@ -264,6 +264,8 @@ def _put_together(
         average=average.models,
         trial=Trial(trial.traces, trial.run, trial.chain_numbers),
         timing=timing,
+        tried_on=settled.fold.words,
+        tried_records=settled.fold.records,
     )
 
 

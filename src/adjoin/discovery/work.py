@@ -45,7 +45,7 @@ class Settled(NamedTuple):
     """What was chosen, the best together, and posteriors of all data and without one fold.
 
     `best` is what the chosen one was held against: the best path of those that were looked at
-    twice. `trial` has that fold as held-out data.
+    twice. `trial` has `fold` as held-out data.
     """
 
     ranked: list[Candidate]
@@ -54,6 +54,7 @@ class Settled(NamedTuple):
     average: Average
     posterior: Posterior
     trial: Posterior
+    fold: Fold
 
 
 class Work:
@@ -147,7 +148,9 @@ class Work:
         """
         if not beats(ranked[0], _mean_errors(folds, self.n_seed)):
             posterior, trial = self._fixed(None, self._mean(), folds)
-            return Settled(ranked, None, None, Average((posterior.map_model,)), posterior, trial)
+            average = Average((posterior.map_model,))
+            fold = folds[_middle(None, folds)]
+            return Settled(ranked, None, None, average, posterior, trial, fold)
         kept = best_few(ranked, N_BEST)
         self.say(f"fitting the best {len(kept)} to all data")
         paths: dict[Setting, dict[int, Model]] = {}
@@ -165,11 +168,13 @@ class Work:
             near = _near(again, candidate)
             draws = posterior.draw_models(N_BEST - 1, self.seed)
             average = Average((posterior.map_model, *draws, *near))
-            return Settled(everything, best, candidate, average, posterior, trial)
+            fold = folds[_middle(candidate, folds)]
+            return Settled(everything, best, candidate, average, posterior, trial, fold)
         chosen = choose(sorted(again, key=order))
         posterior, trial = self._fixed(chosen, again[chosen], folds)
         average = Average((posterior.map_model, *_near(again, chosen, but=chosen)))
-        return Settled(everything, best, chosen, average, posterior, trial)
+        fold = folds[_middle(chosen, folds)]
+        return Settled(everything, best, chosen, average, posterior, trial, fold)
 
     def _again(self, one: Candidate, model: Model, folds: Sequence[Fold]) -> Candidate:
         """A candidate with the larger of two errors.

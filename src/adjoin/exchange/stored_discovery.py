@@ -33,6 +33,7 @@ _ROW = {
     "is_checked": bool,
     "chosen": bool,
 }
+_LATER = {"timing", "tried_on", "tried_records"}  # files of earlier versions lack them
 _LARGEST_COUNT = 2**53
 
 
@@ -76,6 +77,10 @@ def read_discovered(group: StoredGroup, names: SignalNames, trial: Trial) -> Dis
     timing = facts.get("timing", {})
     if not (isinstance(timing, dict) and all(map(is_real, timing.values()))):
         raise group.fault("facts", "must have numbers of seconds")
+    words, numbers = facts.get("tried_on", ""), facts.get("tried_records", [])
+    is_counted = isinstance(numbers, list) and all(isinstance(i, int) and i >= 0 for i in numbers)
+    if not (isinstance(words, str) and is_counted):
+        raise group.fault("facts", "must say which fold the trial held out")
     return Discovered(
         tuple(rows),
         facts["n_tried"],
@@ -87,6 +92,8 @@ def read_discovered(group: StoredGroup, names: SignalNames, trial: Trial) -> Dis
         _average(group, facts["average"], names),
         trial,
         timing,
+        words,
+        tuple(numbers),
     )
 
 
@@ -106,7 +113,7 @@ def _facts(group: StoredGroup) -> dict[str, Any]:
         "settings",
         "average",
     )
-    if not isinstance(found, dict) or set(found) - {"timing"} != set(expected):
+    if not isinstance(found, dict) or set(found) - _LATER != set(expected):
         raise group.fault("facts", f"must be a JSON object of {', '.join(expected)}")
     return found
 

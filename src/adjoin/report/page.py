@@ -140,7 +140,7 @@ def make_page(
         chain_steps=[with_code(step) for step in found.diagnostics["verdict"]["advice"]],
         convergence=_worst_first(found.diagnostics["convergence"]),
         pictures=draw_all(found),
-        data=[_describe(part.name, part.data) for part in found.parts],
+        data=[_describe(part.label, part.data) for part in found.parts],
         settings=_flat({k: v for k, v in all_chains.settings.items() if k != "stages"}),
         source=source,
         python=_python(found, source or "run.nc"),

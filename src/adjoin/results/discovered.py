@@ -62,6 +62,8 @@ class Discovered:
     timing : mapping of str to float
         Seconds by the clock: ``scan_s`` of the comparison, ``settle_s`` of what came after, and
         ``total_s``. Empty for runs of earlier versions.
+    tried_on, tried_records : str, tuple of int
+        Which fold the trial held out, in words, and of which records. Empty for earlier versions.
     """
 
     candidates: tuple[Mapping[str, Any], ...]
@@ -74,6 +76,8 @@ class Discovered:
     average: tuple[Model, ...]
     trial: Trial
     timing: Mapping[str, float] = field(default_factory=dict)
+    tried_on: str = ""
+    tried_records: tuple[int, ...] = ()
 
     @property
     def chosen(self) -> Mapping[str, Any] | None:
@@ -92,6 +96,12 @@ class Discovered:
         return next(marked, None) or next(twice, rows[0])
 
     @property
+    def trial_words(self) -> str:
+        """What a sentence calls the data of the trial, which are a part of what was held out."""
+        which = f" ({self.tried_on})" if self.tried_on else ""
+        return f"what was held out{which}" if len(self.folds) == 1 else f"one fold alone{which}"
+
+    @property
     def n_settings(self) -> int:
         """How many model classes there were."""
         return len({row["words"] for row in self.candidates})
@@ -108,4 +118,6 @@ class Discovered:
             "apart": self.apart,
             "settings": dict(self.settings),
             "timing": dict(self.timing),
+            "tried_on": self.tried_on,
+            "tried_records": list(self.tried_records),
         }
