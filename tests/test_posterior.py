@@ -426,3 +426,11 @@ def test_functions_that_do_not_scale_come_back_as_they_are() -> None:
     posterior = by_hand(data, [chain], grammar, scaling=moved)
     assert posterior.terms["mean"].tolist() == [2.0]
     assert posterior.map_model.offsets == {"u": 0.5}
+
+
+def test_the_inclusion_of_terms_is_that_of_the_draws_by_simulation_too() -> None:
+    """Informed moves propose terms there without working out how probable each is."""
+    posterior = quick(objective="simulation", samples=300).fit(*simulated(n=200)).posterior_
+    terms = posterior.terms
+    assert terms["inclusion"].tolist() == terms["frequency"].tolist()
+    assert terms["inclusion"].iloc[0] > 0.9

@@ -1,8 +1,12 @@
-"""How many threads to use."""
+"""How many threads to use, and what work in them costs."""
 
 from __future__ import annotations
 
 import os
+import threading
+import time
+
+_others = threading.local()
 
 
 def n_workers(n_jobs: int | None, n_tasks: int) -> int:
@@ -11,3 +15,16 @@ def n_workers(n_jobs: int | None, n_tasks: int) -> int:
         can_ask = hasattr(os, "sched_getaffinity")
         n_jobs = len(os.sched_getaffinity(0)) if can_ask else os.cpu_count() or 1
     return max(1, min(n_jobs, n_tasks))
+
+
+def cpu_seconds() -> float:
+    """CPU seconds of this thread, and of the threads that it had work done in.
+
+    Seconds of a clock would count how busy the machine is with other candidates.
+    """
+    return time.thread_time() + getattr(_others, "seconds", 0.0)
+
+
+def add_cpu_seconds(seconds: float) -> None:
+    """Count what another thread took for this one."""
+    _others.seconds = getattr(_others, "seconds", 0.0) + seconds

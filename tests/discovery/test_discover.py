@@ -10,7 +10,10 @@ from adjoin.discovery.discovery import Discovery
 from adjoin.discovery.refit import refit
 from adjoin.discovery.settings import Setting
 from adjoin.discovery.words import describe_discovery
+from adjoin.report.page import make_page
+from adjoin.results.compared import time_taken
 from adjoin.scores import nmse
+from adjoin.threads import n_workers
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +78,35 @@ def test_json_has_the_shape_of_a_fit_and_the_candidates(found: Discovery) -> Non
     assert sum(one["chosen"] for one in facts["candidates"]) == 1
     assert {"settings", "n_terms", "validation", "cpu_s", "chosen"} <= set(facts["candidates"][0])
     assert facts["verdict"]["level"] == "good"
+
+
+def test_the_part_that_is_scored_again_is_called_what_it_is(found: Discovery) -> None:
+    """Its error is that of one fold, and not that of the headline."""
+    text = " ".join(found.verdict.on_model)
+    part = found.assessment.parts[-1]
+    kept = found.posterior.discovered
+    assert kept is not None
+    assert kept.tried_on in kept.folds
+    assert part.words == f"one fold alone ({kept.tried_on})"
+    assert f"of the variance of {part.words}" in text
+    assert "validation data" not in text
+    assert "validation data" not in make_page(found.assessment)
+    held_out = next(fold.held_out for fold in found.folds if fold.words == kept.tried_on)
+    assert part.data.n_samples == held_out.n_samples
+    assert "of the 2 folds together" in make_page(found.assessment)
+
+
+def test_seconds_add_up(found: Discovery) -> None:
+    """On terminal, page and JSON alike; no class takes more of a core than there was time."""
+    timing = describe_discovery(found)["timing"]
+    assert {name: timing[name] for name in found.timing} == found.timing
+    assert timing["scan_s"] + timing["settle_s"] == pytest.approx(timing["total_s"], abs=0.1)
+    cores = n_workers(None, 10_000)
+    cpu_s = {one.setting: one.cpu_s for one in found.candidates}
+    assert 0.0 < sum(cpu_s.values()) < cores * timing["total_s"]
+    sampled = [seconds for setting, seconds in cpu_s.items() if setting.sampled]
+    assert min(sampled) > 0.01  # chains run in threads of their own, which count
+    assert time_taken(found.timing) in make_page(found.assessment)
 
 
 def test_pure_noise_gives_no_model() -> None:

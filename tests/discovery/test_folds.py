@@ -38,6 +38,13 @@ def test_stretches_hold_every_sample_out_once(lengths: tuple[int, ...]) -> None:
     assert len(out) == len(set(out)) == sum(n for n in lengths if n >= 160)
 
 
+def test_folds_know_which_records_their_parts_are_of() -> None:
+    whole = make_folds(_records(400, 50, 400), 5, 2)
+    assert [fold.records for fold in whole] == [(0, 2), (1,)]
+    cut = make_folds(_records(400, 50), 10, 4)  # the second is too short to be cut
+    assert [fold.records for fold in cut] == [(0,)] * 4
+
+
 def test_a_share_is_the_end_of_every_record() -> None:
     (fold,) = make_folds(_records(100, 200, 300), n_seed=5, validation=0.3)
     assert [len(y) for y in fold.held_out.outputs] == [30, 60, 90]

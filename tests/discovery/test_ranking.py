@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from adjoin.discovery.discovery import best_by_setting
 from adjoin.discovery.ranking import Candidate, beats, best_few, choose, paired, rank
 from adjoin.discovery.scan import Path
 from adjoin.discovery.settings import Setting
@@ -62,3 +63,13 @@ def test_only_what_is_surely_better_beats_the_mean() -> None:
     assert beats(_candidate(3, 0.5 * baseline), baseline)
     assert not beats(_candidate(3, baseline * rng.uniform(0.9, 1.1, size=(4, 5))), baseline)
     assert not beats(_candidate(3, np.full((4, 5), np.inf)), baseline)
+
+
+def test_of_every_setting_the_best_is_shown_and_what_the_choice_was_between() -> None:
+    error = np.full((2, 5), 1.0)
+    first, best, chosen, last = (_candidate(n, error * n) for n in (2, 3, 4, 5))
+    other = _candidate(4, error * 6, OTHER)
+    ranked = [first, best, chosen, last, other]
+    assert best_by_setting(ranked, None, None) == [first, other]
+    assert best_by_setting(ranked, best, chosen) == [best, chosen, other]
+    assert best_by_setting(ranked, other, other) == [first, other]

@@ -83,6 +83,7 @@ def correlation(is_passed: bool) -> SimpleNamespace:
         correlation=np.array([1.0, 0.05, -0.3, 0.0, 0.02, 0.01]),
         band=0.1,
         is_passed=is_passed,
+        is_significant=np.arange(6) == (9 if is_passed else 2),
     )
 
 
@@ -95,6 +96,7 @@ def tried_row(objective: str, n_terms: int, nmse: float | None, **changed: Any) 
         "validation": {"nmse": nmse, "sd": None if nmse is None else 0.1 * nmse, "n_lost": lost},
         "cpu_s": 1.25,
         "is_checked": False,
+        "best": False,
         "chosen": False,
         **changed,
     }

@@ -6,15 +6,16 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 from tests.report.drawn import compared, tried_row
 from tests.report.pages import KINDS, UGLY, page, run
 from tests.systems import by_hand, quick, simulated
 
-from adjoin import Dataset, Grammar, Posterior, check_data
+from adjoin import Dataset, Grammar, Model, Posterior, check_data
 from adjoin.inference.moves import Moves
 from adjoin.report.page import make_page
-from adjoin.report.page_facts import facts_of, questions_of, tried_of
+from adjoin.report.page_facts import facts_of, lags_of, questions_of, tried_of
 from adjoin.results.assessment import Assessment, assess
 
 VOID = {"meta", "br", "img", "hr", "input", "link", "mspace", "wbr"}
@@ -248,18 +249,21 @@ def test_what_is_open_has_its_panels() -> None:
 
 
 def test_what_was_tried_is_told() -> None:
-    rows = [tried_row("simulation", 9, 2.0, is_checked=True)]
+    rows = [tried_row("simulation", 9, 2.0, is_checked=True, best=True)]
     rows += [tried_row("simulation", 5, 2.02, is_checked=True, chosen=True)]
-    rows += [tried_row("prediction", n, None if n == 12 else float(n)) for n in range(3, 15)]
+    rows += [
+        tried_row("prediction", n, None if n == 12 else float(n), words=f"prediction, lag {n}")
+        for n in range(3, 15)
+    ]
     told = tried_of(compared(*rows, beyond={"u": 1.31}))
     assert told["summary"] == (
-        "40 models of 14 classes were compared by their simulations of held-out data; 3 of them"
+        "40 models of 13 classes were compared by their simulations of held-out data; 3 of them"
         " ran away."
     )
     text = " ".join(told["sentences"])
     assert "part 1 of 2 of every record; part 2 of 2 of every record" in text
     assert "2.00 ± 0.20 % of the variance with 9 terms" in text
-    assert "misses 2.02 ± 0.20 % with 5 terms" in text
+    assert "misses 2.02 ± 0.20 % of the variance with 5 terms" in text
     assert "3.4 % of the output's standard deviation from the average of the best 2" in text
     assert "u (1.3 times)" in text
     assert told["asked"] == [("effort", "quick"), ("functions", "–"), ("max lag", "–")]
@@ -310,3 +314,44 @@ def test_long_names_are_text_that_breaks() -> None:
 
 def page_of(data: Dataset) -> str:
     return make_page(assess(quick(samples=400).fit(data).posterior_, draws=10))
+
+
+def test_the_lags_of_the_equation_are_named() -> None:
+    text = "y(k) = 0.5*u(k-3) + 0.1*u(k)^2*w(k-1) - 0.2*y(k-1)*y(k-2)*y(k-3)*u(k-4)"
+    assert lags_of(Model.parse(text, inputs="u, w")) == "y 1 to 3; u 0, 3, 4; w 1"
+    assert lags_of(Model.parse("y(k) = 2", inputs="u")) == ""
+    found = assess(run("lone"), draws=30)
+    section = make_page(found).split('id="coefficients"')[1]
+    assert f"Lags of the equation, in samples: {lags_of(found.model)}." in section
+
+
+def test_the_first_picture_is_of_a_typical_record() -> None:
+    """Not of the first one, nor of the one where the simulation is worst."""
+    u, y = simulated(n=500)
+    noise = np.random.default_rng(1).standard_normal(500)
+    sizes = np.repeat([1.0, 0.4, 0.0, 0.2, 0.1], 100)
+    parts = zip(np.split(u, 5), np.split(y + sizes * noise, 5), strict=True)
+    data = Dataset.join([Dataset.from_arrays(*part) for part in parts])
+    found = assess(quick().fit(u, y).posterior_, data, draws=30)
+    part = found.parts[-1]
+    errors = [
+        float(np.mean((record - run)[part.n_seed :] ** 2))
+        for record, run in zip(data.outputs, part.model_run, strict=True)
+    ]
+    assert sorted(errors)[2] == errors[part.typical_record] < max(errors)
+    assert part.typical_record > 0
+    assert f"record {part.typical_record}, whose error is the middle one of 5" in make_page(found)
+    elsewhere = replace(found, parts=(replace(part, numbers=(7,) * 5),))
+    assert "record 7, whose error" in make_page(elsewhere)
+
+
+def test_a_failed_test_shows_what_it_fails_by() -> None:
+    found = assess(run("lone"), draws=30)
+    text = make_page(found)
+    for test in found.residual_tests:
+        cells = f"({test.most_outside})</td><td>"
+        assert f"{test.n_outside} of {len(test.lag)} {cells}" in text
+        assert f"{abs(test.z).max():.2f} ({test.limit:.2f})</td>" in text
+    failed = [test for test in found.residual_tests if not test.is_passed]
+    rows = text.split('id="residuals"')[1].split("</table>")[0]
+    assert rows.count('<td class="caution">') >= 2 * len(failed)  # the result, and its reason

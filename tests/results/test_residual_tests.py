@@ -134,11 +134,33 @@ def test_which_lags_count_is_what_chance_leaves() -> None:
         "is_passed": False,
         "largest": -2.9 / 50,
         "lag": 1,
-        "band": 1.96 / 50,
+        "z": -2.9,
+        "limit": alone.limit,
         "n_outside": 2,
+        "most_outside": 2,  # of three: all three come by chance in 0.01 %, two in 0.7 %
         "n_lags": 3,
+        "band": 1.96 / 50,
     }
     json.dumps(alone.summary, allow_nan=False)
+
+
+def test_a_row_of_the_table_says_why_it_fails_or_passes() -> None:
+    """One test fails by a z inside the field's band, one passes with all lags outside of it."""
+    z = np.array([5.0] + [0.5] * 24)
+
+    def row(z: np.ndarray, correlation: float) -> dict:
+        value = np.full(25, correlation)
+        summary = ResidualTest("x", "$x$", np.arange(25), value, z, 10_000, 175, 7).summary
+        is_beyond = abs(summary["z"]) > summary["limit"]
+        is_crowded = summary["n_outside"] > summary["most_outside"]
+        assert summary["is_passed"] == (not (is_beyond or is_crowded))
+        return summary
+
+    assert not row(z, 0.004)["is_passed"]
+    assert row(0.3 * z, 0.022)["is_passed"]
+    assert row(0.3 * z, 0.022)["n_outside"] == 0
+    crowd = row(np.array([2.0] * 9 + [0.0] * 16), 0.022)
+    assert (crowd["is_passed"], crowd["n_outside"], crowd["most_outside"]) == (False, 9, 6)
 
 
 def test_many_lags_that_are_large_are_as_telling_as_one_that_is_huge() -> None:

@@ -44,8 +44,10 @@ class Discovery:
     ----------
     candidates : tuple of Candidate
         All that were compared, best held-out free run first.
+    compared_with : Candidate or None
+        The path with the smallest error of those that were looked at twice.
     chosen : Candidate or None
-        The one that is as good as the best and preferred to it; None where nothing is better than
+        That one, or one that is as good and preferred to it; None where nothing is better than
         the mean of the output.
     posterior : Posterior
         Of the chosen setting, or of coefficients and noise of the chosen terms, fitted to all data.
@@ -54,10 +56,11 @@ class Discovery:
     folds : tuple of Fold
         What was held out in turn.
     timing : dict
-        Seconds of its steps.
+        Seconds of its steps by the clock.
     """
 
     candidates: tuple[Candidate, ...]
+    compared_with: Candidate | None
     chosen: Candidate | None
     posterior: Posterior
     average: Average
@@ -68,7 +71,7 @@ class Discovery:
         return f"Discovery({self.verdict.summary}: {self.model.equation})"
 
     def _repr_html_(self) -> str:
-        return discovery_html(self, best_by_setting(self.candidates, self.chosen))
+        return discovery_html(self, self.shown)
 
     def _repr_latex_(self) -> str:
         return self.model._repr_latex_()
@@ -109,8 +112,13 @@ class Discovery:
         return self.average.simulate(u, y_init)
 
     @cached_property
+    def shown(self) -> list[Candidate]:
+        """The best size of every setting, and the best and the chosen one, in their order."""
+        return best_by_setting(self.candidates, self.compared_with, self.chosen)
+
+    @cached_property
     def table(self) -> pd.DataFrame:
-        """The best size of every setting, best first."""
+        """What is shown of the candidates, best first."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -123,7 +131,7 @@ class Discovery:
                     "n_lost": one.n_lost,
                     "chosen": one is self.chosen,
                 }
-                for one in best_by_setting(self.candidates, self.chosen)
+                for one in self.shown
             ]
         )
 
@@ -133,13 +141,20 @@ def _discovered(posterior: Posterior) -> Discovered:
     return posterior.discovered
 
 
-def best_by_setting(candidates: Sequence[Candidate], chosen: Candidate | None) -> list[Candidate]:
-    """Of every setting its best size, in the order of the ranking; and the chosen one."""
-    found: dict[Setting, Candidate] = {}
+def best_by_setting(candidates: Sequence[Candidate], *kept: Candidate | None) -> list[Candidate]:
+    """Of every setting its best size, in the order of the ranking; and those to be kept.
+
+    Another size of a setting of which one is kept is left out, unless it is kept too.
+    """
+    sizes: dict[Setting, list[Candidate]] = {}
     for one in candidates:
-        if one is chosen or one.setting not in found:
-            found[one.setting] = one
-    return sorted(found.values(), key=candidates.index)
+        sizes.setdefault(one.setting, []).append(one)
+    found = [
+        one
+        for own in sizes.values()
+        for one in [one for one in own if any(one is other for other in kept)] or own[:1]
+    ]
+    return sorted(found, key=candidates.index)
 
 
 def discover(
@@ -213,9 +228,10 @@ def discover(
         "initial": initial,
         "seed": seed,
     }
-    found = _put_together(settled, folds, data, asked)
+    found = _put_together(settled, folds, data, asked, timing)
     return Discovery(
         tuple(settled.ranked),
+        settled.best,
         settled.chosen,
         replace(settled.posterior, discovered=found),
         settled.average,
@@ -225,13 +241,20 @@ def discover(
 
 
 def _put_together(
-    settled: Settled, folds: Sequence[Fold], data: Dataset, asked: dict[str, Any]
+    settled: Settled,
+    folds: Sequence[Fold],
+    data: Dataset,
+    asked: dict[str, Any],
+    timing: dict[str, float],
 ) -> Discovered:
     """What goes with the posterior, as plain values."""
-    shown = best_by_setting(settled.ranked, settled.chosen)
+    best, chosen = settled.best, settled.chosen
+    shown = best_by_setting(settled.ranked, best, chosen)
     trial, average = settled.trial, settled.average
     return Discovered(
-        candidates=tuple(one.plain | {"chosen": one is settled.chosen} for one in shown),
+        candidates=tuple(
+            one.plain | {"best": one is best, "chosen": one is chosen} for one in shown
+        ),
         n_tried=len(settled.ranked),
         n_lost=sum(one.n_lost > 0 for one in settled.ranked),
         folds=tuple(fold.words for fold in folds),
@@ -240,6 +263,9 @@ def _put_together(
         settings=asked,
         average=average.models,
         trial=Trial(trial.traces, trial.run, trial.chain_numbers),
+        timing=timing,
+        tried_on=settled.fold.words,
+        tried_records=settled.fold.records,
     )
 
 

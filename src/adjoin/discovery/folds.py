@@ -22,11 +22,12 @@ _BEYOND = 1.2  # times the reach of what was fitted: held-out data beyond are ex
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Data to fit, data that were held out, and which these are, in words."""
+    """Data to fit, data that were held out, which these are in words, and of which records."""
 
     fitted: Dataset
     held_out: Dataset
     words: str
+    records: tuple[int, ...]
 
     @property
     def beyond(self) -> dict[str, float]:
@@ -64,7 +65,8 @@ def make_folds(
         if not 0.0 < validation < 1.0:
             raise AdjoinError(f"validation is a share between 0 and 1, not {validation:g}")
         fitted, held_out = data.split(1.0 - validation)
-        return (Fold(fitted, held_out, f"the last {validation:.0%} of every record"),)
+        words = f"the last {validation:.0%} of every record"
+        return (Fold(fitted, held_out, words, tuple(range(held_out.n_records))),)
     if data.n_records >= 3:
         folds = _by_record(data, n_folds)
         if all(_varies(fold.fitted) for fold in folds):
@@ -80,9 +82,10 @@ def _by_record(data: Dataset, n_folds: int) -> tuple[Fold, ...]:
     for i in range(n_folds):
         out = [record for record, fold in zip(data.records, whose, strict=True) if fold == i]
         kept = [record for record, fold in zip(data.records, whose, strict=True) if fold != i]
-        numbers = ", ".join(str(number) for number in np.flatnonzero(whose == i))
+        which = tuple(np.flatnonzero(whose == i).tolist())
+        numbers = ", ".join(map(str, which))
         words = f"record {numbers}" if len(out) == 1 else f"records {numbers}"
-        folds.append(Fold(_of(data, kept), _of(data, out), words))
+        folds.append(Fold(_of(data, kept), _of(data, out), words, which))
     return tuple(folds)
 
 
@@ -99,20 +102,21 @@ def _by_stretch(data: Dataset, n_seed: int, n_folds: int) -> tuple[Fold, ...]:
         )
     folds = []
     for i in range(n_folds):
-        kept, out = [], []
-        for record in data.records:
+        kept, out, which = [], [], []
+        for number, record in enumerate(data.records):
             edges = [round(len(record) * j / n_folds) for j in range(n_folds + 1)]
             if len(record) // n_folds < needed:  # too short to be cut: it is fitted always
                 kept.append(record)
                 continue
             out.append(_part(record, edges[i], edges[i + 1]))
+            which.append(number)
             kept += [
                 _part(record, begin, end)
                 for begin, end in ((0, edges[i]), (edges[i + 1], len(record)))
                 if end > begin
             ]
         words = f"part {i + 1} of {n_folds} of every record"
-        folds.append(Fold(_of(data, kept), _of(data, out), words))
+        folds.append(Fold(_of(data, kept), _of(data, out), words, tuple(which)))
     return tuple(folds)
 
 

@@ -26,7 +26,7 @@ from adjoin.discovery.settings import COLOURED, POWERED, WHITE, Effort, Setting
 from adjoin.errors import AdjoinError
 from adjoin.inference.forward import PREDICTION, SIMULATION
 from adjoin.posterior import Posterior
-from adjoin.threads import n_workers
+from adjoin.threads import cpu_seconds, n_workers
 
 N_DRAWS = 50
 _MANY_LOST = 0.05  # share of draws: a posterior that loses more is no candidate
@@ -124,9 +124,9 @@ def draw(
     tasks = list(product(settings, folds))
     n_done = 0
 
-    def one(task: tuple[Setting, Fold]) -> tuple[Posterior, Float1D] | None:
+    def one(task: tuple[Setting, Fold]) -> tuple[Posterior, Float1D, float] | None:
         nonlocal n_done
-        setting, fold = task
+        (setting, fold), begin = task, cpu_seconds()
         try:
             found = sample(setting, fold.fitted, fold.held_out, effort, known, seed, 1)
         except AdjoinError:  # no chain has anything to show: it is no candidate
@@ -134,7 +134,7 @@ def draw(
         error = block_errors(found, fold.held_out, n_seed)
         n_done += 1
         observe(n_done, len(tasks))
-        return found, error
+        return found, error, cpu_seconds() - begin
 
     with ThreadPoolExecutor(n_workers(n_jobs, len(tasks)), "adjoin-draw") as pool:
         results = list(pool.map(one, tasks))
@@ -144,10 +144,10 @@ def draw(
         fits = [result for result in own if result is not None]
         if len(fits) < len(folds):
             continue
-        posteriors = tuple(posterior for posterior, _ in fits)
+        posteriors = tuple(posterior for posterior, _, _ in fits)
         n_terms = int(np.median([len(posterior.structure(0)) for posterior in posteriors]))
-        error = np.array([error for _, error in fits])
-        seconds = sum(posterior.timing["total_s"] for posterior in posteriors)
+        error = np.array([error for _, error, _ in fits])
+        seconds = sum(cpu_s for _, _, cpu_s in fits)
         candidate = Candidate.of(setting, n_terms, error, variance(data), seconds)
         drawn.append(Drawn(candidate, posteriors))
     return drawn

@@ -21,9 +21,8 @@ import numpy as np
 from adjoin.arrays import Float1D
 from adjoin.discovery.scan import Path
 from adjoin.discovery.settings import Setting
+from adjoin.results.discovered import ALIKE
 
-ALIKE = 1.02
-"""Times the mean squared error of the best (1 % in RMSE): what is beyond is not as good."""
 _OF_ONE_SETTING = 3  # candidates among the best: neighbours in one path fail together
 _SURE = 2.0  # standard errors by which a model must beat the mean of the output
 
@@ -43,7 +42,7 @@ class Candidate:
     n_lost : int
         In how many folds the run was lost.
     cpu_s : float
-        What the whole path took.
+        What all folds took of a core; they run side by side, so that sums exceed the clock.
     is_checked : bool
         Whether its terms, grown on all data, were held against every fold again; then the error
         is the larger of both.
@@ -119,7 +118,7 @@ def best_few(ranked: Sequence[Candidate], most: int) -> list[Candidate]:
 
 
 def choose(ranked: Sequence[Candidate]) -> Candidate:
-    """The simplest that is as good as the best.
+    """The one with the fewest terms of those that are as good as the best.
 
     As good is: worse by no more than the standard error of the difference, and within `ALIKE`.
     """

@@ -7,7 +7,6 @@ function of its setting, its data and its seed alone.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from adjoin.discovery.lags import linear_models
 from adjoin.discovery.settings import LINEAR, Setting
 from adjoin.forward import forward_selection
 from adjoin.model import Model
-from adjoin.threads import n_workers
+from adjoin.threads import cpu_seconds, n_workers
 
 N_BLOCKS = 5
 """Stretches of a fold over which errors are summed up, to see how much they vary."""
@@ -104,13 +103,13 @@ def scan(
     """The paths of all settings; `observe` is told of each when it is there."""
 
     def one(setting: Setting) -> Path:
-        begin = time.thread_time()
+        begin = cpu_seconds()
         models = tuple(grow(setting, fold.fitted, known, seed) for fold in folds)
         errors = [
             {size: block_errors(model, fold.held_out, n_seed) for size, model in sizes.items()}
             for sizes, fold in zip(models, folds, strict=True)
         ]
-        path = _together(setting, models, errors, time.thread_time() - begin)
+        path = _together(setting, models, errors, cpu_seconds() - begin)
         if observe is not None:
             observe(path)
         return path

@@ -14,10 +14,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from adjoin.discovery.discovery import Discovery, best_by_setting
+from adjoin.discovery.discovery import Discovery
 from adjoin.levels import CAUTION, GOOD, POOR
 from adjoin.report.findings import describe, fold, print_terms
 from adjoin.results.answers import Answer
+from adjoin.results.compared import time_taken
 
 _SHADE = {GOOD: "green", CAUTION: "yellow", POOR: "red"}
 _SHOWN = 8  # settings in the table
@@ -31,9 +32,7 @@ def describe_discovery(found: Discovery) -> dict[str, Any]:
     equation fitted without one fold, on that fold. ``held_out`` is what was compared: the error of
     all folds together.
     """
-    facts = describe(found.assessment)
-    facts["timing"] = facts["timing"] | found.timing
-    return facts
+    return describe(found.assessment)
 
 
 def print_discovery(console: Console, found: Discovery, spell: Callable[[str], str] = str) -> None:
@@ -59,11 +58,7 @@ def print_discovery(console: Console, found: Discovery, spell: Callable[[str], s
         console.print(f"[bold]unique?[/bold]    {escape(unique.short)}")
         for reason in unique.reasons:
             console.print(spell(f"           · {escape(reason)}"))
-    seconds = found.timing["total_s"]
-    console.print(
-        f"[bold]time[/bold]       {seconds:.0f} s, of which the comparison"
-        f" {found.timing['scan_s']:.0f} s"
-    )
+    console.print(f"[bold]time[/bold]       {time_taken(found.timing)}")
 
 
 def without_steps(trusted: Answer) -> str:
@@ -78,7 +73,7 @@ def _print_candidates(console: Console, found: Discovery) -> None:
     table.add_column("held-out free run", justify="right", no_wrap=True)
     table.add_column("terms", justify="right", no_wrap=True)
     table.add_column("what was tried", overflow="fold")
-    rows = best_by_setting(found.candidates, found.chosen)
+    rows = found.shown
     # Where there is an answer, only paths that were looked at twice have comparable figures.
     shown = [one for one in rows if one.is_checked or one.setting.sampled or found.chosen is None][
         :_SHOWN

@@ -35,23 +35,26 @@ from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
 from adjoin.model import Model
 from adjoin.posterior import Posterior
+from adjoin.results.discovered import HARDLY
 
 _LONG = 5_000  # samples, beyond which a fold less tells as much
-_HARDLY = 1.05  # times the squared error: 2.5 % in RMSE, for knowing how sure each term is
 _WIDE = 10.0  # times the largest coefficient
 
 
 class Settled(NamedTuple):
     """What was chosen, the best together, and posteriors of all data and without one fold.
 
-    `trial` has that fold as held-out data.
+    `best` is what the chosen one was held against: the best path of those that were looked at
+    twice. `trial` has `fold` as held-out data.
     """
 
     ranked: list[Candidate]
+    best: Candidate | None
     chosen: Candidate | None
     average: Average
     posterior: Posterior
     trial: Posterior
+    fold: Fold
 
 
 class Work:
@@ -145,7 +148,9 @@ class Work:
         """
         if not beats(ranked[0], _mean_errors(folds, self.n_seed)):
             posterior, trial = self._fixed(None, self._mean(), folds)
-            return Settled(ranked, None, Average((posterior.map_model,)), posterior, trial)
+            average = Average((posterior.map_model,))
+            fold = folds[_middle(None, folds)]
+            return Settled(ranked, None, None, average, posterior, trial, fold)
         kept = best_few(ranked, N_BEST)
         self.say(f"fitting the best {len(kept)} to all data")
         paths: dict[Setting, dict[int, Model]] = {}
@@ -154,20 +159,22 @@ class Work:
         grown = {one: _of_size(paths[one.setting], one.n_terms) for one in kept}
         again = {self._again(one, model, folds): model for one, model in grown.items()}
         drawn = self._draw(ranked, folds)
-        best = choose(sorted(again, key=order))
-        looked_at = [*again, *(one.candidate for one in drawn)]
-        everything = sorted([*looked_at, *(one for one in ranked if one not in grown)], key=order)
-        if sampled := self._preferred(drawn, min(again, key=order), folds):
+        best = min(again, key=order)
+        sampled, posteriors = self._preferred(drawn, best, folds)
+        paths_once = [one for one in ranked if one not in grown]
+        everything = sorted([*again, *posteriors, *paths_once], key=order)
+        if sampled is not None:
             candidate, posterior, trial = sampled
-            everything[everything.index(_of_setting(drawn, candidate.setting))] = candidate
-            everything.sort(key=order)
             near = _near(again, candidate)
             draws = posterior.draw_models(N_BEST - 1, self.seed)
             average = Average((posterior.map_model, *draws, *near))
-            return Settled(everything, candidate, average, posterior, trial)
-        posterior, trial = self._fixed(best, again[best], folds)
-        average = Average((posterior.map_model, *_near(again, best, but=best)))
-        return Settled(everything, best, average, posterior, trial)
+            fold = folds[_middle(candidate, folds)]
+            return Settled(everything, best, candidate, average, posterior, trial, fold)
+        chosen = choose(sorted(again, key=order))
+        posterior, trial = self._fixed(chosen, again[chosen], folds)
+        average = Average((posterior.map_model, *_near(again, chosen, but=chosen)))
+        fold = folds[_middle(chosen, folds)]
+        return Settled(everything, best, chosen, average, posterior, trial, fold)
 
     def _again(self, one: Candidate, model: Model, folds: Sequence[Fold]) -> Candidate:
         """A candidate with the larger of two errors.
@@ -204,18 +211,24 @@ class Work:
 
     def _preferred(
         self, drawn: Sequence[Drawn], best: Candidate, folds: Sequence[Fold]
-    ) -> tuple[Candidate, Posterior, Posterior] | None:
-        """The best posterior, fitted to all data, if it does as well as the best of the paths."""
+    ) -> tuple[tuple[Candidate, Posterior, Posterior] | None, list[Candidate]]:
+        """The best posterior, fitted to all data, if it does as well as the best of the paths.
+
+        And all posteriors as candidates, with the larger error where there was a second look: one
+        that fell short there must not stand in a table as if it were better than the chosen one.
+        """
+        found = {one: one.candidate for one in drawn}
         for one in sorted(drawn, key=lambda one: order(one.candidate)):
             if not _is_as_good(one.candidate, best):
-                return None
+                break
             self.say("the posterior of the chosen setting")
             setting, how = one.candidate.setting, (self.effort, self.known, self.seed, self.n_jobs)
             posterior = sample(setting, self.data, None, *how)
-            candidate = self._again(one.candidate, posterior.map_model, folds)
+            candidate = found[one] = self._again(one.candidate, posterior.map_model, folds)
             if _is_as_good(candidate, best):
-                return candidate, posterior, one.posteriors[_middle(candidate, folds)]
-        return None
+                trial = one.posteriors[_middle(candidate, folds)]
+                return (candidate, posterior, trial), [*found.values()]
+        return None, [*found.values()]
 
     def _mean(self) -> Model:
         """The mean of the output, and nothing else."""
@@ -287,7 +300,7 @@ def _wide_prior(model: Model, data: Dataset, center: bool) -> Prior:
 
 def _is_as_good(one: Candidate, best: Candidate) -> bool:
     """Whether a posterior does as well as the best path, but for what nobody would notice."""
-    return math.isfinite(one.nmse) and one.nmse <= _HARDLY * best.nmse
+    return math.isfinite(one.nmse) and one.nmse <= HARDLY * best.nmse
 
 
 def _near(
@@ -296,10 +309,6 @@ def _near(
     """The models that are nearly as good as the chosen one, best first."""
     found = [one for one in sorted(again, key=order) if one.nmse <= NEAR * best.nmse]
     return [again[one] for one in found if one is not but]
-
-
-def _of_setting(drawn: Sequence[Drawn], setting: Setting) -> Candidate:
-    return next(one.candidate for one in drawn if one.candidate.setting == setting)
 
 
 def _of_size(models: dict[int, Model], n_terms: int) -> Model:

@@ -33,6 +33,7 @@ _ROW = {
     "is_checked": bool,
     "chosen": bool,
 }
+_LATER = {"timing", "tried_on", "tried_records"}  # files of earlier versions lack them
 _LARGEST_COUNT = 2**53
 
 
@@ -73,6 +74,13 @@ def read_discovered(group: StoredGroup, names: SignalNames, trial: Trial) -> Dis
         raise group.fault("facts", "must say what was held out in words")
     if not isinstance(facts["settings"], dict):
         raise group.fault("facts", "must have settings")
+    timing = facts.get("timing", {})
+    if not (isinstance(timing, dict) and all(map(is_real, timing.values()))):
+        raise group.fault("facts", "must have numbers of seconds")
+    words, numbers = facts.get("tried_on", ""), facts.get("tried_records", [])
+    is_counted = isinstance(numbers, list) and all(isinstance(i, int) and i >= 0 for i in numbers)
+    if not (isinstance(words, str) and is_counted):
+        raise group.fault("facts", "must say which fold the trial held out")
     return Discovered(
         tuple(rows),
         facts["n_tried"],
@@ -83,6 +91,9 @@ def read_discovered(group: StoredGroup, names: SignalNames, trial: Trial) -> Dis
         facts["settings"],
         _average(group, facts["average"], names),
         trial,
+        timing,
+        words,
+        tuple(numbers),
     )
 
 
@@ -102,7 +113,7 @@ def _facts(group: StoredGroup) -> dict[str, Any]:
         "settings",
         "average",
     )
-    if not isinstance(found, dict) or set(found) != set(expected):
+    if not isinstance(found, dict) or set(found) - _LATER != set(expected):
         raise group.fault("facts", f"must be a JSON object of {', '.join(expected)}")
     return found
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from adjoin.inference.engine import Chain, Engine, Packed
 from adjoin.inference.traces import ChainTrace
-from adjoin.threads import n_workers
+from adjoin.threads import add_cpu_seconds, cpu_seconds, n_workers
 
 _BLOCK_SECONDS = 0.1  # between two looks at the stop sign, and two reports of progress
 _FIRST_BLOCK = 200
@@ -154,17 +154,24 @@ def _run_in_threads(
     work: Work[Result], tasks: Iterable[Task], n_at_a_time: int, observer: Observer | None
 ) -> tuple[dict[int, Result], bool]:
     stop = threading.Event()
+
+    def run(task: Task) -> tuple[Result, float]:
+        begin = cpu_seconds()
+        return work(task, observer, stop), cpu_seconds() - begin
+
     with ThreadPoolExecutor(n_at_a_time, "adjoin-chain") as pool:
-        futures: list[Future[Result]] = []
+        futures: list[Future[tuple[Result, float]]] = []
         try:
             for task in tasks:
-                futures.append(pool.submit(work, task, observer, stop))
+                futures.append(pool.submit(run, task))
             _wait(futures)
         except BaseException as error:
             stop.set()
             if not isinstance(error, KeyboardInterrupt):
                 raise
-        return {i: future.result() for i, future in enumerate(futures)}, not stop.is_set()
+        results = [future.result() for future in futures]
+    add_cpu_seconds(sum(seconds for _, seconds in results))
+    return {i: result for i, (result, _) in enumerate(results)}, not stop.is_set()
 
 
 def _run_elsewhere(

@@ -81,6 +81,7 @@ def describe(assessment: Assessment[Any]) -> dict[str, Any]:
     }
     if assessment.discovered is not None:
         facts |= _describe_discovered(assessment.discovered)
+        facts["timing"] |= dict(assessment.discovered.timing)
         facts["settings"] |= {"discover": dict(assessment.discovered.settings)}
     described: dict[str, Any] = _as_json(facts)
     return described

@@ -26,7 +26,7 @@ from adjoin.report.colours import THEMES
 from adjoin.report.data_findings import data_findings
 from adjoin.report.findings import centring_in_words, structure_difference
 from adjoin.report.ladder_words import ladder_reasons, ladder_rows
-from adjoin.report.page_facts import facts_of, questions_of, shown_equation, tried_of
+from adjoin.report.page_facts import facts_of, lags_of, questions_of, shown_equation, tried_of
 from adjoin.report.page_pictures import draw_all
 from adjoin.report.page_words import (
     LONG_NAME,
@@ -37,6 +37,7 @@ from adjoin.report.page_words import (
 from adjoin.report.series import unit_of
 from adjoin.report.templates import templates
 from adjoin.results.assessment import Assessment, assess
+from adjoin.results.compared import origin, time_taken
 from adjoin.results.diagnose import TERM
 from adjoin.results.stage_words import in_words
 from adjoin.text import counted, summed_up
@@ -116,12 +117,15 @@ def make_page(
         equation=shown_equation(model),
         white_box=None if found.white_box is None else shown_equation(found.white_box),
         offsets=_offsets(model),
+        lags=lags_of(model),
         centring=centring_in_words(posterior),
         facts=facts_of(found),
         questions=questions_of(found, findings),
         steps=[with_code(step) for step in found.verdict.next],
         discovered=discovered,
         tried=None if discovered is None else tried_of(discovered),
+        origin="" if discovered is None else origin(discovered),
+        time_taken=time_taken(discovered.timing) if discovered and discovered.timing else "",
         most_tried=_MOST_TRIED,
         findings=findings,
         prepared=data.prepared,
@@ -136,7 +140,7 @@ def make_page(
         chain_steps=[with_code(step) for step in found.diagnostics["verdict"]["advice"]],
         convergence=_worst_first(found.diagnostics["convergence"]),
         pictures=draw_all(found),
-        data=[_describe(part.name, part.data) for part in found.parts],
+        data=[_describe(part.label, part.data) for part in found.parts],
         settings=_flat({k: v for k, v in all_chains.settings.items() if k != "stages"}),
         source=source,
         python=_python(found, source or "run.nc"),

@@ -20,8 +20,9 @@ from adjoin.report.findings import noise_in_words
 from adjoin.report.page_words import LONG_TERM, breakable, n_on_first_screen, without_level
 from adjoin.report.series import unit_of
 from adjoin.results.assessment import Assessment
+from adjoin.results.compared import error_text, why_chosen
 from adjoin.results.discovered import Discovered
-from adjoin.text import counted, percent, rounded
+from adjoin.text import counted, percent
 
 _LEAST_SHARE = 0.001
 
@@ -90,6 +91,29 @@ def facts_of(found: Assessment[Posterior]) -> list[dict[str, str]]:
     return rows
 
 
+def lags_of(model: Model) -> str:
+    """Which lags of every signal the equation has: ``y 1 to 3; u 0, 2``; empty if none."""
+    found: dict[str, set[int]] = {}
+    for atom in (atom for term in model.structure for atom in term):
+        found.setdefault(atom.signal, set()).add(atom.lag)
+    order = (model.names.output, *model.names.inputs)
+    known = [name for name in order if name in found]
+    others = sorted(set(found) - set(known))  # past noise
+    return "; ".join(f"{name} {_ranges(found[name])}" for name in (*known, *others))
+
+
+def _ranges(lags: set[int]) -> str:
+    """Whole numbers, with those that follow each other as a range."""
+    runs: list[list[int]] = []
+    for lag in sorted(lags):
+        if runs and lag == runs[-1][-1] + 1:
+            runs[-1].append(lag)
+        else:
+            runs.append([lag])
+    texts = [f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
+    return ", ".join(texts)
+
+
 def _share(found: Assessment[Posterior]) -> dict[str, str] | None:
     """How many draws have this structure: nothing where that would be read as more than it is."""
     posterior = found.posterior
@@ -144,21 +168,10 @@ def questions_of(
 def tried_of(discovered: Discovered) -> dict[str, Any]:
     """What was compared, in sentences and rows."""
     rows = [_tried_row(row) for row in discovered.candidates]
-    chosen, best = discovered.chosen, discovered.best
     sentences = [f"Held out in turn: {'; '.join(discovered.folds)}."]
     if len(discovered.folds) == 1:
         sentences = [f"Held out: {discovered.folds[0]}."]
-    if chosen is None:
-        sentences.append("None of them is surely better than the mean of the output.")
-    elif chosen is best:
-        sentences.append(f"The best one was chosen: it misses {_error(chosen)} of the variance.")
-    else:
-        sentences.append(
-            f"The best one misses {_error(best)} of the variance with"
-            f" {counted(best['n_terms'], 'term')}; the chosen one, as good within what the data"
-            f" can tell and simpler, misses {_error(chosen)} with"
-            f" {counted(chosen['n_terms'], 'term')}."
-        )
+    sentences += why_chosen(discovered)
     if discovered.apart is not None:
         sentences.append(
             f"The simulation of the equation is {_share_text(discovered.apart)} of the output's"
@@ -171,7 +184,8 @@ def tried_of(discovered: Discovered) -> dict[str, Any]:
         )
         sentences.append(f"Some held-out data go beyond the range that was fitted: {named}.")
     away = f"; {discovered.n_lost:,} of them ran away" if discovered.n_lost else ""
-    classes = "1 class" if len(rows) == 1 else f"{len(rows)} classes"
+    n = discovered.n_settings
+    classes = "1 class" if n == 1 else f"{n} classes"
     return {
         "summary": f"{discovered.n_tried:,} models of {classes} were compared by their simulations"
         f" of held-out data{away}.",
@@ -193,20 +207,11 @@ def _tried_row(row: Mapping[str, Any]) -> dict[str, Any]:
         "words": row["words"],
         "n_terms": row["n_terms"],
         "is_lost": is_lost,
-        "error": f"runs away ({counted(lost, 'part')})" if is_lost else _error(row),
+        "error": f"runs away ({counted(lost, 'part')})" if is_lost else error_text(row),
         "is_checked": row["is_checked"],
         "chosen": row["chosen"],
         "cpu": "–" if seconds is None else f"{seconds:.1f}",
     }
-
-
-def _error(row: Mapping[str, Any]) -> str:
-    error = row["validation"]
-    if error["nmse"] is None:
-        return "– %"
-    if error["sd"] is None or not math.isfinite(error["sd"]):
-        return f"{error['nmse']:.3g} %"
-    return " ± ".join(rounded([error["nmse"], error["sd"]], error["sd"])) + " %"
 
 
 def _share_text(share: float) -> str:

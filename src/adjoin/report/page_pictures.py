@@ -149,23 +149,35 @@ def _of(plot: Callable[..., Axes | Figure], *arguments: Any, **options: Any) -> 
 
 
 def _first_look(part: Part) -> Iterator[tuple[str, Any]]:
-    """The simulation on the first screen: where the first record moves most, if it is long."""
-    number, begin, end = next(iter(stretches(part)))
+    """The simulation on the first screen: where a typical record moves most, if it is long."""
+    number, begin, end = list(stretches(part))[part.typical_record]
     title = "Measured and simulated"
     yield "look", _free_run(part, "look", title, number, begin, end, wide=_BESIDE)
-    yield "looked_at", (begin, end, len(part.data.records[number]))
+    yield "looked_at", _looked_at(part, number, begin, end)
+
+
+def _looked_at(part: Part, number: int, begin: int, end: int) -> str:
+    """Which record and which samples, and why these."""
+    n, length = part.data.n_records, len(part.data.records[number])
+    said = ""
+    if n > 1:
+        place = "larger" if n == 2 else "middle"
+        said = f", record {part.number(number)}, whose error is the {place} one of {n}"
+    if end - begin < length:
+        said += f", samples {begin:,} to {end:,} of {length:,}, where it moves most"
+    return said
 
 
 def _responses(part: Part) -> Iterator[dict[str, Any]]:
     """Of the first records the whole response with its error, and a closer look."""
     for number, begin, end in list(stretches(part))[:_MOST_RECORDS]:
-        name, length = f"record {number}", len(part.data.records[number])
+        name, length = f"record {part.number(number)}", len(part.data.records[number])
         whole = _free_run(part, f"whole-{number}", f"Response of {name}", number, has_error=True)
-        # The closer look at the first record is on the first screen.
-        is_closer = number > 0 and end - begin < length
+        # The closer look at a typical record is on the first screen.
+        is_closer = number != part.typical_record and end - begin < length
         title = f"Response of {name}, closer"
         close = _free_run(part, f"close-{number}", title, number, begin, end) if is_closer else ""
-        yield {"record": number, "whole": whole, "close": close}
+        yield {"record": part.number(number), "whole": whole, "close": close}
 
 
 def _free_run(

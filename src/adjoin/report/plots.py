@@ -307,7 +307,7 @@ def plot_residuals(
 def plot_correlation(test: ResidualTest, ax: Axes | None = None, width: float = WIDE) -> Axes:
     r"""One correlation of the residuals by lag, and :math:`±1.96/\sqrt N` around zero.
 
-    Where chance does not explain the correlations, those outside the band are orange. At lag 0 a
+    Correlations that chance does not explain, by their own standard errors, are orange. At lag 0 a
     residual correlates with itself by 1, which says nothing: the picture is cut there, and says so.
 
     Parameters
@@ -323,7 +323,7 @@ def plot_correlation(test: ResidualTest, ax: Axes | None = None, width: float = 
     top = 1.2 * max(float(others.max(initial=0.0)), 1.6 * band)
     ax.axhspan(-band, band, color=BLUE, alpha=0.15, linewidth=0)
     ax.axhline(0.0, color=FAINT, linewidth=0.8)
-    is_odd = (np.abs(value) > band) & ~is_own & (not test.is_passed)
+    is_odd = np.asarray(test.is_significant, dtype=bool) & ~is_own
     for chosen, colour in ((~is_odd, BLUE), (is_odd, ORANGE)):
         ax.vlines(lag[chosen], 0.0, np.clip(value[chosen], -top, top), color=colour, linewidth=1.1)
         shown = chosen & ~is_own

@@ -218,11 +218,14 @@ def assess(
     _require(all_chains, Collection, "a Posterior, as adjoin.load gives")
     if test is not None:
         _require(test, Dataset, "a Dataset, as adjoin.read_data gives")
+    called: dict[str, dict[str, Any]] = {}
     given = {TRAIN: all_chains.data, VALIDATION: all_chains.held_out, test_name: test}
     whose = dict.fromkeys(given, (all_chains.selected, all_chains))
     if all_chains.discovered is not None:
         without = type(all_chains)(*all_chains.discovered.trial)
         given[VALIDATION], whose[VALIDATION] = without.held_out, (without, without)
+        found = all_chains.discovered
+        called[VALIDATION] = {"called": found.trial_words, "numbers": found.tried_records}
     parts = {name: data for name, data in given.items() if data is not None}
     for name, data in parts.items():
         all_chains.require_signals(data, name)
@@ -230,7 +233,13 @@ def assess(
         all_chains.selected,
         all_chains,
         tuple(
-            Part(name, data, *whose[name], draws or affordable_draws(data.n_samples))
+            Part(
+                name,
+                data,
+                *whose[name],
+                draws or affordable_draws(data.n_samples),
+                **called.get(name, {}),
+            )
             for name, data in parts.items()
         ),
     )

@@ -1,19 +1,20 @@
 """What a comparison of candidates says: the held-out simulation first, then what is less sure.
 
 Receives a `Discovered` and the verdict on the run itself; gives the verdict that pages, terminals
-and JSON show, and the answer to whether the equation is the only one.
+and JSON show, the answer to whether the equation is the only one, and why it was chosen.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from adjoin.levels import CAUTION, GOOD, POOR, worst
 from adjoin.results.advice import Verdict
 from adjoin.results.answers import Answer
-from adjoin.results.discovered import Discovered
-from adjoin.text import counted
+from adjoin.results.discovered import ALIKE, HARDLY, Discovered
+from adjoin.text import UNKNOWN, counted, percent, rounded
 
 _PART_MISSED, _HALF_MISSED = 10.0, 50.0  # percent of the variance, as answers about free runs have
 _FAR_APART = 0.1  # standard deviations between the equation's run and the average of the best
@@ -63,28 +64,104 @@ def judge(found: Discovered, own: Verdict) -> Verdict:
     )
 
 
+def origin(found: Discovered) -> str:
+    """Where the equation comes from, as a sentence without its end."""
+    chosen = found.chosen
+    if chosen is None:
+        return "Nothing better than the mean of the output was found"
+    if _is_sampled(chosen):
+        return (
+            "The equation is the most frequent structure of a posterior that simulates held-out"
+            f" data as well as the best of what was compared ({_at_most(HARDLY)}), fitted to all"
+            " data"
+        )
+    if chosen is found.best:
+        return (
+            "The equation simulates held-out data best of those that were held against them"
+            " twice; it is fitted to all data"
+        )
+    return (
+        "The equation has the fewest terms of those that simulate held-out data as well as the"
+        f" best ({_at_most(ALIKE)}), fitted to all data"
+    )
+
+
+def why_chosen(found: Discovered) -> list[str]:
+    """Which one was chosen, against which other, and by which rule: whole sentences."""
+    chosen, best = found.chosen, found.best
+    if chosen is None:
+        return ["None of them is surely better than the mean of the output."]
+    its, theirs = (
+        f"{error_text(row)} of the variance with {counted(row['n_terms'], 'term')}"
+        for row in (chosen, best)
+    )
+    if chosen is best:
+        said = [f"The best of those held twice was chosen: it misses {its}."]
+    elif _is_sampled(chosen):
+        said = [
+            f"The chosen one is a posterior: it misses {its}, the best single model of those held"
+            f" twice {theirs}. A posterior says how sure each term is, and is chosen, however"
+            f" many terms it has, where it is as good: {_at_most(HARDLY)}."
+        ]
+    else:
+        said = [
+            f"The best of those held twice misses {theirs}; the chosen one misses {its}. It has"
+            f" the fewest terms of those that are as good: {_at_most(ALIKE)}, and by no more than"
+            " the standard error of the difference."
+        ]
+    error = chosen["validation"]["nmse"]
+    once = [row["validation"]["nmse"] for row in found.candidates if not row["is_checked"]]
+    if n_above := sum(other is not None and other < error for other in once):
+        held = "class above it was" if n_above == 1 else "classes above it were"
+        said.append(
+            f"{n_above} {held} held once only (no ✓), without the error of a second look, which"
+            " is often the larger one."
+        )
+    return said
+
+
+def time_taken(timing: Mapping[str, float]) -> str:
+    """How long it took by the clock, and which steps."""
+    return (
+        f"{timing['total_s']:.0f} s: the comparison {timing['scan_s']:.0f} s, the second look and"
+        f" posteriors {timing['settle_s']:.0f} s"
+    )
+
+
+def error_text(row: Mapping[str, Any]) -> str:
+    """The held-out error of a candidate and its standard error, in percent."""
+    nmse, sd = row["validation"]["nmse"], row["validation"]["sd"]
+    if nmse is None:
+        return f"{UNKNOWN} %"
+    if sd is None or not math.isfinite(sd):
+        return f"{nmse:.3g} %"
+    return " ± ".join(rounded([nmse, sd], sd)) + " %"
+
+
 def answer_compared(found: Discovered) -> Answer:
     """Whether the equation is the only one, where its terms were chosen and not sampled."""
     chosen = found.chosen
     if chosen is None:
         return Answer(POOR, "There is none", ("nothing is better than the mean of the output",))
     limit = _NEARLY * chosen["validation"]["nmse"]
-    near = sum(
-        row["validation"]["nmse"] is not None and row["validation"]["nmse"] <= limit
+    near = {
+        row["words"]
         for row in found.candidates
-    )
+        if row["validation"]["nmse"] is not None and row["validation"]["nmse"] <= limit
+    } - {chosen["words"]}
     others = {0: "no other setting has", 1: "one other setting has"}.get(
-        near - 1, f"{near - 1} other settings have"
+        len(near), f"{len(near)} other settings have"
     )
+    which = "the best" if chosen is found.best else "one as good as the best"
     reasons = [
-        f"its terms are those of the best of {_tried(found)} on held-out data, and were then kept",
+        f"its terms are those of {which} of {_tried(found)} on held-out data, and were then kept",
         f"{others} a model that is nearly as good (held-out error within {_NEARLY - 1.0:.0%})",
     ]
     if found.apart is not None:
         reasons.append(
             f"the average of the best simulates {found.apart:.1%} of a standard deviation apart"
         )
-    if near > 1:
+    if near:
         return Answer(CAUTION, "No: others simulate nearly as well", tuple(reasons))
     return Answer(CAUTION, "The best of what was tried", tuple(reasons))
 
@@ -101,15 +178,31 @@ def _level(nmse: float) -> str:
 
 def _compared(found: Discovered, chosen: Mapping[str, Any]) -> str:
     """How the chosen one stands among the others."""
-    best, tried = found.best, f"the best of {_tried(found)}"
+    best, tried = found.best, f"the best of {_tried(found)} after a second look"
     if chosen is best:
         return tried
-    error = best["validation"]["nmse"]
-    return f"as good as {tried} ({error:.3g} % with {best['n_terms']} terms), and preferred to it"
+    error, n_terms = best["validation"]["nmse"], best["n_terms"]
+    why = ""
+    if _is_sampled(chosen):
+        why = ", as a posterior says how sure each term is"
+    elif chosen["n_terms"] < n_terms:
+        why = f", as it has {chosen['n_terms']} terms"
+    return (
+        f"as good as {tried} ({error:.3g} % with {counted(n_terms, 'term')}), and preferred to"
+        f" it{why}"
+    )
+
+
+def _is_sampled(row: Mapping[str, Any]) -> bool:
+    return bool(row["settings"].get("sampled"))
+
+
+def _at_most(times: float) -> str:
+    return f"a squared error at most {percent(times - 1.0, 0)} larger"
 
 
 def _tried(found: Discovered) -> str:
-    return f"{counted(found.n_tried, 'model')} in {counted(len(found.candidates), 'setting')}"
+    return f"{counted(found.n_tried, 'model')} in {counted(found.n_settings, 'setting')}"
 
 
 def _on_range(found: Discovered) -> list[str]:

@@ -7,12 +7,17 @@ reports say what was tried without trying it again. Verdicts are worked out anew
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from adjoin.inference.traces import ChainTrace
 from adjoin.model import Model
 from adjoin.results.run import Run
+
+ALIKE = 1.02
+"""Times the mean squared error of the best (1 % in RMSE): what is beyond is not as good."""
+HARDLY = 1.05
+"""Times its squared error: what a posterior may miss more, for knowing how sure each term is."""
 
 
 class Trial(NamedTuple):
@@ -33,10 +38,12 @@ class Discovered:
     Parameters
     ----------
     candidates : tuple of mapping
-        The best size of every model class, best first: ``words`` and ``settings`` of the class,
+        The best size of every model class, best first, and the ones that are ``best`` and
+        ``chosen`` if they are others: ``words`` and ``settings`` of the class,
         ``n_terms``, the held-out error ``validation`` (``nmse`` and its standard error ``sd`` in
         percent of the output's variance, None where runs were lost; ``n_lost``), ``cpu_s``,
-        ``is_checked`` (whether its terms were held against every fold again) and ``chosen``.
+        ``is_checked`` (whether its terms were held against every fold again), ``best`` (whether it
+        is the best path of those, against which the chosen one was held) and ``chosen``.
     n_tried, n_lost : int
         How many models were compared, and how many of them ran away on held-out data.
     folds : tuple of str
@@ -52,6 +59,11 @@ class Discovered:
         The best candidates, fitted to all data; the first is the chosen one.
     trial : Trial
         The chosen terms, fitted without one fold.
+    timing : mapping of str to float
+        Seconds by the clock: ``scan_s`` of the comparison, ``settle_s`` of what came after, and
+        ``total_s``. Empty for runs of earlier versions.
+    tried_on, tried_records : str, tuple of int
+        Which fold the trial held out, in words, and of which records. Empty for earlier versions.
     """
 
     candidates: tuple[Mapping[str, Any], ...]
@@ -63,6 +75,9 @@ class Discovered:
     settings: Mapping[str, Any]
     average: tuple[Model, ...]
     trial: Trial
+    timing: Mapping[str, float] = field(default_factory=dict)
+    tried_on: str = ""
+    tried_records: tuple[int, ...] = ()
 
     @property
     def chosen(self) -> Mapping[str, Any] | None:
@@ -71,8 +86,25 @@ class Discovered:
 
     @property
     def best(self) -> Mapping[str, Any]:
-        """The row of the smallest held-out error."""
-        return self.candidates[0]
+        """The row that the chosen one was held against.
+
+        The smallest error of the paths that were looked at twice; where nothing was, of all.
+        """
+        rows = self.candidates
+        marked = (row for row in rows if row.get("best"))  # runs of earlier versions mark none
+        twice = (row for row in rows if row["is_checked"] and not row["settings"].get("sampled"))
+        return next(marked, None) or next(twice, rows[0])
+
+    @property
+    def trial_words(self) -> str:
+        """What a sentence calls the data of the trial, which are a part of what was held out."""
+        which = f" ({self.tried_on})" if self.tried_on else ""
+        return f"what was held out{which}" if len(self.folds) == 1 else f"one fold alone{which}"
+
+    @property
+    def n_settings(self) -> int:
+        """How many model classes there were."""
+        return len({row["words"] for row in self.candidates})
 
     @property
     def plain(self) -> dict[str, Any]:
@@ -85,4 +117,7 @@ class Discovered:
             "beyond": dict(self.beyond),
             "apart": self.apart,
             "settings": dict(self.settings),
+            "timing": dict(self.timing),
+            "tried_on": self.tried_on,
+            "tried_records": list(self.tried_records),
         }

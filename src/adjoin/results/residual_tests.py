@@ -102,14 +102,27 @@ class ResidualTest:
         return NormalDist().inv_cdf(1.0 - 0.5 * FALSE_ALARMS / (2.0 * self.n_compared))
 
     @property
-    def is_crowded(self) -> bool:
-        """Whether more lags have |z| > 1.96 than chance brings to any test in 200 runs.
+    def n_outside(self) -> int:
+        """How many lags have |z| > 1.96: those outside the 95 % band of their own error."""
+        return int(np.count_nonzero(np.abs(self.z) > _INSIDE))
 
-        By chance that happens at one lag of twenty, so the number of such lags is binomial.
+    @property
+    def most_outside(self) -> int:
+        """How many lags chance may bring outside: more come to any test in one run of 200.
+
+        By chance one lag of twenty is outside, so the number of such lags is binomial.
         """
-        n, m = len(self.lag), int(np.count_nonzero(np.abs(self.z) > _INSIDE))
-        tail = math.fsum(math.comb(n, i) * 0.05**i * 0.95 ** (n - i) for i in range(m, n + 1))
-        return tail < 0.5 * FALSE_ALARMS / self.n_tests
+        n, tail = len(self.lag), 0.0
+        for m in range(n, 0, -1):
+            tail += math.comb(n, m) * 0.05**m * 0.95 ** (n - m)
+            if tail >= 0.5 * FALSE_ALARMS / self.n_tests:
+                return m
+        return 0
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether more lags are outside than chance brings."""
+        return self.n_outside > self.most_outside
 
     @property
     def is_significant(self) -> np.ndarray:
@@ -129,16 +142,24 @@ class ResidualTest:
 
     @property
     def summary(self) -> dict[str, object]:
-        """As plain values: `test`, `is_passed`, `largest`, at `lag`, `band`, `n_outside`."""
+        """As plain values: what it says, and the two counts that it fails or passes by.
+
+        `largest` is the correlation at the `lag` that is the most significant by its own error, `z`
+        that in its own errors, and `limit` what z may be; `n_outside` of `n_lags` have |z| > 1.96,
+        and `most_outside` may. `band` is the field's, for errors that are all alike.
+        """
         worst = int(np.abs(self.z).argmax())
         return {
             "test": self.name,
             "is_passed": self.is_passed,
             "largest": float(self.correlation[worst]),
             "lag": int(self.lag[worst]),
-            "band": self.band,
-            "n_outside": int(np.count_nonzero(np.abs(self.correlation) > self.band)),
+            "z": float(self.z[worst]),
+            "limit": self.limit,
+            "n_outside": self.n_outside,
+            "most_outside": self.most_outside,
             "n_lags": len(self.lag),
+            "band": self.band,
         }
 
 

@@ -427,7 +427,8 @@ class Sample:
         """
         found = self.inclusion_by_chain.copy()
         for column, trace in enumerate(self.traces):
-            if trace.search is not None:
+            # Files of earlier versions have zeros where it was not worked out.
+            if trace.search is not None and trace.search.inclusion.any():
                 known = zip(trace.search.key.tolist(), trace.search.inclusion, strict=True)
                 for key, share in known:
                     if key in self._terms:

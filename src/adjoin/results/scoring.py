@@ -152,6 +152,10 @@ class Part:
         How many models are run for the bands.
     seed : int or None
         Of the draws and their noise.
+    called : str
+        What a sentence calls it, where its name does not say what it is.
+    numbers : tuple of int
+        Its records' places in the data they are from; default: from 0 on.
     """
 
     name: str
@@ -160,11 +164,32 @@ class Part:
     all_chains: Collection
     draws: int = DRAWS
     seed: int | None = 0
+    called: str = ""
+    numbers: tuple[int, ...] = ()
 
     @property
     def words(self) -> str:
         """What a sentence calls it."""
-        return _IN_WORDS.get(self.name, self.name)
+        return self.called or _IN_WORDS.get(self.name, self.name)
+
+    @property
+    def label(self) -> str:
+        """What a table calls it."""
+        return self.called or self.name
+
+    def number(self, record: int) -> int:
+        """What people call one of its records."""
+        return self.numbers[record] if self.numbers else record
+
+    @cached_property
+    def typical_record(self) -> int:
+        """The record with the middle one of all errors; of an even number the larger of both."""
+        errors = [
+            rmse([y[self.n_seed :]], [run[self.n_seed :]])
+            for y, run in zip(self.data.outputs, self.model_run, strict=True)
+        ]
+        order = np.argsort(np.where(np.isfinite(errors), errors, np.inf), kind="stable")
+        return int(order[len(order) // 2])
 
     @property
     def is_fitted(self) -> bool:

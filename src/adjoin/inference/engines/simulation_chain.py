@@ -171,8 +171,8 @@ class SimulationChain:
         self.buffer.move[:] = ladder.move[0]
         trace = self.log.finish(self.buffer, self.n_samples, order=self.engine.order)
         search = SearchTrace(
-            key=self.informed.pool.key.copy(),
-            inclusion=np.zeros(len(self.informed.pool.key)),
+            key=np.empty(0, dtype=np.int64),  # no term's probability given all others is worked out
+            inclusion=np.empty(0),
             counter=self.informed.counter.copy(),
             power=ladder.power.copy(),
             swap=ladder.swap.copy(),

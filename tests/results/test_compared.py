@@ -1,0 +1,72 @@
+"""Why a candidate was chosen: every sentence is true of the rows that stand beside it."""
+
+from __future__ import annotations
+
+import pytest
+from tests.report.drawn import compared, tried_row
+
+from adjoin.results.advice import Verdict
+from adjoin.results.compared import answer_compared, judge, origin, why_chosen
+from adjoin.results.discovered import Discovered
+
+BEST = tried_row("simulation", 25, 1.00, is_checked=True, best=True)
+ONCE = tried_row("prediction", 21, 0.92)
+POSTERIOR = tried_row("posterior", 27, 1.03, is_checked=True, chosen=True)
+POSTERIOR["settings"] = POSTERIOR["settings"] | {"sampled": "white"}
+FEWER = tried_row("prediction", 9, 1.01, is_checked=True, chosen=True)
+
+
+def said(found: Discovered) -> str:
+    """All that terminal, JSON and page say of the choice."""
+    verdict = judge(found, Verdict("good", "", (), (), ()))
+    return " ".join([*why_chosen(found), origin(found), *verdict.on_model])
+
+
+def test_a_larger_posterior_is_preferred_for_what_it_says_and_not_called_simpler() -> None:
+    found = compared(ONCE, BEST, POSTERIOR)
+    text = said(found)
+    assert "simple" not in text
+    assert "fewest" not in text
+    assert "1.03 ± 0.10 % of the variance with 27 terms" in text
+    assert "however many terms it has" in text
+    assert "at most 5 % larger" in text
+    assert "1 % with 25 terms), and preferred to it, as a posterior says how sure" in text
+
+
+def test_fewer_terms_are_named_with_the_rule_and_with_what_they_were_held_against() -> None:
+    """The row with the smallest error had no second look, and is not the one that was beaten."""
+    found = compared(ONCE, BEST, FEWER)
+    text = said(found)
+    assert found.best is BEST
+    assert "The best of those held twice misses 1.00 ± 0.10 % of the variance with 25 terms" in text
+    assert "fewest terms of those that are as good: a squared error at most 2 % larger" in text
+    assert "(1 % with 25 terms), and preferred to it, as it has 9 terms" in text
+    assert "1 class above it was held once only" in text
+    assert answer_compared(found).reasons[0].startswith("its terms are those of one as good as")
+
+
+def test_the_best_is_called_the_best_of_what_was_held_twice() -> None:
+    chosen = BEST | {"chosen": True}
+    text = said(compared(ONCE, chosen, FEWER | {"chosen": False}))
+    assert "The best of those held twice was chosen: it misses 1.00 ± 0.10 %" in text
+    assert "the best of 40 models in 2 settings after a second look" in text
+    assert "fewest" not in text
+    assert "1 class above it was held once only" in text
+    assert "held once" not in said(compared(chosen))
+
+
+@pytest.mark.parametrize("is_marked", [True, False])
+def test_a_run_of_an_earlier_version_is_held_against_its_first_path_of_two_looks(
+    is_marked: bool,
+) -> None:
+    rows = [dict(row) for row in (ONCE, POSTERIOR | {"chosen": False}, BEST, FEWER)]
+    if not is_marked:
+        for row in rows:
+            del row["best"]
+    assert compared(*rows).best["n_terms"] == 25
+
+
+def test_two_sizes_of_one_class_are_one_setting() -> None:
+    found = compared(BEST, BEST | {"n_terms": 9, "best": False, "chosen": True})
+    assert found.n_settings == 1
+    assert "no other setting has" in answer_compared(found).reasons[1]
