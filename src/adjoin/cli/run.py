@@ -30,9 +30,11 @@ if TYPE_CHECKING:
     from adjoin.results.assessment import Assessment
     from adjoin.results.trial import Trial
 
+RUN_HELP = "A run: what --out of adjoin discover or adjoin fit wrote."
+
 
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="What adjoin fit --out wrote.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help=RUN_HELP)],
     out: Annotated[
         Path | None, typer.Option(help=r"The page.  \[default: RUN with the ending .html]")
     ] = None,

@@ -6,9 +6,7 @@ Receives paths or foreign objects from the user or the command line, and the col
 
 from __future__ import annotations
 
-import difflib
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,18 +19,18 @@ import numpy as np
 
 from adjoin.arrays import Float1D, Float2D
 from adjoin.checks import is_count
+from adjoin.data.choosing import listing, pick, pick_inputs, pick_output, require_once
 from adjoin.data.columns import require_range, tabulate
 from adjoin.data.dataset import Dataset, Record
-from adjoin.data.names import SignalNames, legal_name, split_names, split_unit
+from adjoin.data.names import SignalNames, legal_name
 from adjoin.data.preparation import decimated
-from adjoin.data.records import Axes, Layout, Missing, is_counter, is_record, is_time, lay_out
+from adjoin.data.records import Axes, Layout, Missing, is_time, lay_out
 from adjoin.data.tables import Column, Table, read_matlab, read_text
 from adjoin.errors import AdjoinError
 from adjoin.text import counted
 
 _TEXT_TYPES = (".csv", ".txt", ".tsv", ".dat")
 _FILLED = 5  # missing values in a row that a check fills in
-_UNIT = r"\s*[\[(].*"
 
 
 def read_data(
@@ -175,8 +173,9 @@ def _read(
     file = Path(path).expanduser()
     with _naming(file):
         table = _open(file, reader)
-        target = _pick_output(table, output)
-        chosen = _pick_inputs(table, inputs, target)
+        target = pick_output(table, output)
+        chosen = pick_inputs(table, inputs, target)
+        require_once(chosen, target)
         columns = [*chosen, target]
         *values, series = table.numbers(columns, may_miss=fill is not None)
         _check_series(chosen, values, target, len(series), is_default=inputs is None)
@@ -267,10 +266,10 @@ def read_labelled(
         if not names.inputs and not is_measured:
             raise AdjoinError(
                 f"the model has no inputs, so its output '{names.output}' must be there to start"
-                f" from. {_listing(table)}"
+                f" from. {listing(table)}"
             )
         wanted = (*names.inputs, names.output) if is_measured else names.inputs
-        columns = [_pick(table, name)[0] for name in wanted]
+        columns = [pick(table, name)[0] for name in wanted]
         values = table.numbers(columns)
         lengths = {column.path: len(series) for column, series in zip(columns, values, strict=True)}
         if len(set(lengths.values())) > 1:
@@ -328,88 +327,6 @@ def _text(file: Path, decimal: str | None) -> Table:
     return read_text(file, decimal)
 
 
-def _pick_output(table: Table, output: str | None) -> Column:
-    if output is None and not table.find("y"):
-        raise AdjoinError(f"no column is called 'y'; name the output. {_listing(table)}")
-    target = _pick(table, "y" if output is None else output)
-    if len(target) > 1:
-        listed = ", ".join(repr(column.path) for column in target)
-        raise AdjoinError(f"the output must be one column; choose among {listed}.")
-    return target[0]
-
-
-def _pick_inputs(table: Table, inputs: str | Iterable[str] | None, target: Column) -> list[Column]:
-    if inputs is None:
-        # columns beside the output; its neighbours in a matrix are further outputs
-        others = [c for c in table.columns if c.owner == target.owner and c.group != target.group]
-        is_about_rows = (is_time, is_counter, is_record)
-        chosen = [c for c in others if c.has_numbers() and not any(is_(c) for is_ in is_about_rows)]
-        if not chosen:
-            raise AdjoinError(
-                "no numeric input is left; name the inputs, or none by inputs=() for an autonomous"
-                f" system. {_listing(table)}"
-            )
-        uses = Counter(column.path for column in table.columns)
-        for column in chosen:
-            _require_one(column.path, uses[column.path])
-        return chosen
-    # a name with a comma in it is a name
-    wanted = (inputs,) if isinstance(inputs, str) and table.find(inputs) else split_names(inputs)
-    return [column for name in wanted for column in _pick(table, name)]
-
-
-def _pick(table: Table, name: str) -> list[Column]:
-    """Return the columns that a name stands for."""
-    if not isinstance(name, str):
-        raise AdjoinError(f"{name!r} is not the name of a column. {_listing(table)}")
-    columns = table.find(name)
-    (path, times), *_ = Counter(column.path for column in columns).most_common(1) or [(name, 1)]
-    _require_one(path, times)
-    if columns:
-        return columns
-    for spelled in (legal_name, _without_unit):
-        found = [column for column in table.columns if spelled(column.name) == name]
-        if len(found) == 1:
-            return found
-    fields = [f"{column.path!r}" for column in table.columns if column.owner == name]
-    if fields:
-        raise AdjoinError(f"{name!r} is a struct; choose among its fields {', '.join(fields)}.")
-    if name in table.others:
-        raise AdjoinError(
-            f"the variable {name!r} ({table.others[name]}) is no vector or matrix of numbers; save"
-            " its series as variables of their own."
-        )
-    raise AdjoinError(f"no column is called {name!r}.{_suggestion(table, name)} {_listing(table)}")
-
-
-def _without_unit(name: str) -> str:
-    return split_unit(name)[0]
-
-
-def _require_one(path: str, times: int) -> None:
-    """Refuse names that occur twice."""
-    if times > 1:
-        raise AdjoinError(f"{times} columns are called {path!r}; give each its own name.")
-
-
-def _suggestion(table: Table, name: str) -> str:
-    """Find the column meant: in other letters, without its unit, or misspelled."""
-    spellings: dict[str, str] = {}
-    for text in table.names:
-        for spelling in (text, re.sub(_UNIT, "", text), legal_name(text)):
-            spellings.setdefault(spelling.casefold(), text)
-    close = difflib.get_close_matches(name.casefold(), spellings, n=1)
-    return f" Did you mean {spellings[close[0]]!r}?" if close else ""
-
-
-def _listing(table: Table) -> str:
-    names = [repr(name) for name in table.names]
-    if not names and table.others:
-        names = [f"{name!r} ({kind})" for name, kind in table.others.items()]
-        return f"No variable is a vector or matrix of numbers: {', '.join(names[:30])}."
-    return f"The columns are: {', '.join(names[:30])}{', …' if len(names) > 30 else ''}."
-
-
 def _check_series(
     chosen: Sequence[Column],
     values: Sequence[Any],
@@ -455,8 +372,7 @@ def _assemble(
         if name in spelling:
             raise AdjoinError(
                 f"the columns {spelling[name]!r} and {column.path!r} would both be the signal"
-                f" {name!r}; choose every column once, and rename one of two that are spelled"
-                " alike."
+                f" {name!r}; rename one of them."
             )
         spelling[name] = column.path
     *inputs, output = spelling
