@@ -101,3 +101,16 @@ def test_times_of_a_matlab_file(tmp_path: Path) -> None:
     scipy.io.savemat(tmp_path / "new.mat", series)
     found = read_labelled(tmp_path / "new.mat", SignalNames(("u",), "y"))
     assert found.times == {"t": [0.5, 1.0, 1.5]}
+
+
+def test_empty_cells_are_filled_where_there_is_an_option_for_it(folder: Path) -> None:
+    text = (folder / "new.csv").read_text(encoding="utf-8").splitlines()
+    text[9] = text[9].rsplit(",", 1)[0] + ","
+    (folder / "hole.csv").write_text("\n".join(text), encoding="utf-8")
+    for command in ("fit", "discover"):
+        done = run(command, "hole.csv", "--inputs", "Force_N", "--output", "velocity", cwd=folder)
+        assert done.returncode == 2
+        assert "the cell is empty; --fill 1 interpolates what is missing" in done.stderr
+    done = run("simulate", "rig.nc", "hole.csv", cwd=folder)
+    assert done.returncode == 2
+    assert "fill" not in done.stderr

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from adjoin import AdjoinError, Dataset, read_data
+from adjoin import AdjoinError, Dataset, check_data, read_data
 from adjoin.data.timing import Timing
 
 Save = Callable[..., Path]
@@ -160,8 +160,12 @@ def test_missing_cells_are_filled_up_to_so_many(save: Save) -> None:
     u, y = np.arange(30.0) ** 2, np.arange(30.0)
     u[5], y[[10, 11]], y[20:25] = np.nan, np.nan, np.nan
     path = save(u=u, y=y)
-    with pytest.raises(AdjoinError, match="the cell is empty"):
+    with pytest.raises(
+        AdjoinError, match=r"the cell is empty.*fill=5 interpolates what is missing"
+    ):
         read_data(path)
+    (said,) = (found for found in check_data(path).findings if found.name == "missing-values")
+    assert said.remedy == "fill=5 interpolates what is missing"  # the same advice
     data = read_data(path, fill=2)
     assert lengths(data) == [20, 5]
     assert data.u[0][5] == pytest.approx((16 + 36) / 2)
@@ -172,10 +176,14 @@ def test_missing_cells_are_filled_up_to_so_many(save: Save) -> None:
     assert lengths(read_data(path, fill=0)) == [5, 4, 8, 5]
 
 
-def test_only_missing_cells_are_filled_and_not_damaged_ones(tmp_path: Path) -> None:
+def test_only_missing_cells_are_filled_and_not_damaged_ones(save: Save, tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_text("u,y\n1,2\nNA,3\n4,2 mV\n5,6\n")
     with pytest.raises(AdjoinError, match="line 4, column 'y': '2 mV' is not a number"):
         read_data(tmp_path / "bad.csv", fill=3)
+    with pytest.raises(AdjoinError, match="mV' is not a number; correct the file, or"):
+        read_data(tmp_path / "bad.csv")  # what is damaged is not filled in
+    with pytest.raises(AdjoinError, match="fill=20 interpolates short runs"):
+        read_data(save(u=np.where(np.arange(60) < 30, np.nan, 1.0), y=noise(60)))
     (tmp_path / "bad.csv").write_text("u,y\n1,2\nOVER,3\n4,?\n5,6\n")
     assert read_data(tmp_path / "bad.csv", fill=3).u.tolist() == [1.0, 2.5, 4.0, 5.0]
     with pytest.raises(AdjoinError, match="fill must be"):

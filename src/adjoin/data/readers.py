@@ -22,9 +22,10 @@ from adjoin.checks import is_count
 from adjoin.data.choosing import listing, pick, pick_inputs, pick_output, require_once
 from adjoin.data.columns import require_range, tabulate
 from adjoin.data.dataset import Dataset, Record
+from adjoin.data.missing import Missing
 from adjoin.data.names import SignalNames, legal_name
 from adjoin.data.preparation import decimated
-from adjoin.data.records import Axes, Layout, Missing, is_time, lay_out
+from adjoin.data.records import Axes, Layout, is_time, lay_out
 from adjoin.data.tables import Column, Table, read_matlab, read_text
 from adjoin.errors import AdjoinError
 from adjoin.text import counted
@@ -177,7 +178,7 @@ def _read(
         chosen = pick_inputs(table, inputs, target)
         require_once(chosen, target)
         columns = [*chosen, target]
-        *values, series = table.numbers(columns, may_miss=fill is not None)
+        *values, series = table.numbers(columns, may_miss=fill is not None, can_fill=True)
         _check_series(chosen, values, target, len(series), is_default=inputs is None)
         axes = Axes.find(table.columns, target, chosen)
         names = [column.path for column in columns]

@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoin.arrays import Float1D
+from adjoin.data.missing import Missing, Truths, runs
 from adjoin.data.names import split_unit
 from adjoin.data.tables import Column
 from adjoin.data.timing import SECONDS, Timing, describe, measure, to_seconds
 from adjoin.errors import AdjoinError
 from adjoin.text import counted
-
-Truths = np.ndarray[Any, np.dtype[np.bool]]
 
 _TIME = re.compile(  # a lone T may be a temperature
     r"(?P<name>t|(?i:time|zeit|timestamp|date|datetime|secs?|seconds?))"
@@ -82,31 +81,6 @@ def _time_unit(column: Column) -> str:
 
 def _is_date(column: Column) -> bool:
     return split_unit(column.name)[0].lower() in ("date", "datetime")
-
-
-class Missing(NamedTuple):
-    """Cells without a value: how many, the most in a row, in which columns, and in which rows.
-
-    ``runs`` are first rows and those behind the last, of ``n_rows``; of several files end to end.
-    """
-
-    n_cells: int = 0
-    longest: int = 0
-    columns: tuple[str, ...] = ()
-    runs: tuple[tuple[int, int], ...] = ()
-    n_rows: int = 0
-
-    def joined(self, other: Missing) -> Missing:
-        """Of two files together."""
-        columns = tuple(dict.fromkeys((*self.columns, *other.columns)))
-        moved = ((first + self.n_rows, end + self.n_rows) for first, end in other.runs)
-        return Missing(
-            self.n_cells + other.n_cells,
-            max(self.longest, other.longest),
-            columns,
-            (*self.runs, *moved),
-            self.n_rows + other.n_rows,
-        )
 
 
 class Layout(NamedTuple):
@@ -188,16 +162,10 @@ def _changes(column: Column | None, n: int) -> Truths:
 
 def _count(series: Sequence[Any], names: Sequence[str]) -> Missing:
     is_missing = np.column_stack([np.isnan(values) for values in series])
-    runs = _runs(np.asarray(is_missing.any(axis=1)))
+    found_runs = runs(np.asarray(is_missing.any(axis=1)))
     found = tuple(name for name, bad in zip(names, is_missing.T, strict=True) if bad.any())
-    longest = max((b - a for a, b in runs), default=0)
-    return Missing(int(is_missing.sum()), longest, found, tuple(runs), len(is_missing))
-
-
-def _runs(is_true: Truths) -> list[tuple[int, int]]:
-    """Stretches of truths: first, and behind the last."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], is_true, [False]]).astype(np.int8)))
-    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+    longest = max((b - a for a, b in found_runs), default=0)
+    return Missing(int(is_missing.sum()), longest, found, tuple(found_runs), len(is_missing))
 
 
 def _insert(
@@ -234,7 +202,7 @@ def _interpolate(
     for start, stop in pairwise(starts):
         for values in filled:
             part = values[start:stop]
-            for first, end in _runs(np.isnan(part)):
+            for first, end in runs(np.isnan(part)):
                 if end - first <= fill and first > 0 and end < len(part):
                     ends = [first - 1, end]
                     part[first:end] = np.interp(range(first, end), ends, part[ends])
@@ -257,5 +225,5 @@ def _stretches(is_break: Truths, is_cut: Truths) -> list[tuple[int, int]]:
     return [
         (start + a, start + b)
         for start, stop in pairwise(edges)
-        for a, b in _runs(is_kept[start:stop])
+        for a, b in runs(is_kept[start:stop])
     ]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from adjoin.data.checking.finding import Evidence, Finding
 from adjoin.data.dataset import Dataset
-from adjoin.data.records import Missing
+from adjoin.data.missing import MOST_FILLED, Missing, fill_remedy
 from adjoin.levels import CAUTION, GOOD, POOR
 from adjoin.text import counted, percent
 
@@ -18,8 +18,6 @@ _SHORTEST = 12
 _JITTER = 0.05
 """Jitter of 5 % of a step moves a signal with ten samples per period by 3 % of its size, which is
 the noise of 30 dB."""
-_MOST_FILLED = 20
-"""Longer runs of missing values are not worth inventing."""
 
 
 def find_timing(data: Dataset) -> Iterator[Finding]:
@@ -74,7 +72,7 @@ def find_timing(data: Dataset) -> Iterator[Finding]:
             f"there {'is' if n == 1 else 'are'} {counted(n, 'gap')} in the time column, the longest"
             f" of {timing.longest_gap:.3g} s; a record ends there.",
             f"fill={n_lost} interpolates {'it' if n == 1 else 'them'}"
-            if 0 < n_lost <= _MOST_FILLED
+            if 0 < n_lost <= MOST_FILLED
             else "",
             records,
         )
@@ -102,15 +100,13 @@ def find_missing(missing: Missing) -> Iterator[Finding]:
     """Cells without a value."""
     if not missing.n_cells:
         return
-    is_short = missing.longest <= _MOST_FILLED
+    is_short = missing.longest <= MOST_FILLED
     yield Finding(
         "missing-values",
         CAUTION if is_short else POOR,
         f"{counted(missing.n_cells, 'value')} {'is' if missing.n_cells == 1 else 'are'} missing in"
         f" {', '.join(missing.columns)}, up to {missing.longest} in a row.",
-        f"fill={missing.longest} interpolates them"
-        if is_short
-        else f"fill={_MOST_FILLED} interpolates short runs, and ends records at longer ones",
+        fill_remedy(missing.longest),
         Evidence("missing", missing.columns, stretches=missing.runs, value=float(missing.n_rows)),
     )
 
