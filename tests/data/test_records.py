@@ -94,6 +94,58 @@ def test_gaps_and_time_that_goes_back_end_records(save: Save) -> None:
     assert parts[1].timing.starts == pytest.approx((1.5, 5.5, 0.5))
 
 
+def test_a_jump_of_a_counter_ends_a_record_and_a_check_says_so(save: Save) -> None:
+    rows = np.delete(np.arange(400), slice(99, 130))
+    path = save(sample=rows, u=noise(369), y=noise(369))
+    data = read_data(path)
+    assert (lengths(data), data.names.inputs, data.sampling_time) == ([99, 270], ("u",), None)
+    assert data.timing is not None
+    assert (data.timing.column, data.timing.is_counter) == ("sample", True)
+    (found,) = (found for found in check_data(path).findings if found.name == "gaps")
+    assert found.level == "caution"
+    assert "1 gap in the counter 'sample', the longest of 31 missing rows; a record" in found.words
+    short = save(row=np.delete(np.arange(0, 400, 2), [50, 51]), u=noise(198), y=noise(198))
+    (found,) = (found for found in check_data(short).findings if found.name == "gaps")
+    assert found.remedy == "fill=2 interpolates it"
+    filled = read_data(short, fill=2)
+    assert lengths(filled) == [200]
+    assert filled.prepared[0] == "2 samples missing in 1 gap of the counter interpolated"
+
+
+@pytest.mark.parametrize(
+    ("counter", "expected"),
+    [
+        (np.arange(300), [300]),
+        (np.arange(7, 3007, 10), [300]),
+        (np.arange(300) % 100, [100, 100, 100]),
+        (np.arange(300)[::-1], [300]),  # it counts down: nothing that is known of goes that way
+        (np.arange(300) % 256, [300]),  # 8 bits
+        (np.delete(np.arange(600) % 256, slice(250, 550)), [250, 50]),
+        (np.random.default_rng(0).permutation(300), [300]),
+        (np.arange(300) // 3, [300]),
+        (np.cumsum(np.random.default_rng(0).integers(1, 9, 300)), [300]),
+        (0.5 * np.arange(300) + (np.arange(300) > 150), [300]),
+    ],
+)
+def test_counters_that_count_on_restart_or_count_no_samples(
+    save: Save, counter: np.ndarray, expected: list[int]
+) -> None:
+    data = read_data(save(index=counter, u=noise(300), y=noise(300)))
+    assert lengths(data) == expected
+
+
+def test_times_and_records_tell_more_than_a_counter(save: Save) -> None:
+    rows = np.delete(np.arange(330), slice(100, 130))
+    both = save(time=0.1 * np.arange(300), sample=rows, u=noise(300), y=noise(300))
+    assert lengths(read_data(both)) == [300]
+    runs = np.repeat([1, 2], 150)
+    again = np.tile(np.arange(150), 2)
+    data = read_data(save(run=runs, sample=again, u=noise(300), y=noise(300)))
+    assert (lengths(data), data.timing) == ([150, 150], None)
+    unread = save(time=["soon"] * 300, sample=np.arange(300), u=noise(300), y=noise(300))
+    assert read_data(unread).timing == Timing("time")
+
+
 def test_jitter_rounding_and_repeated_stamps_end_no_records(save: Save) -> None:
     even = 0.01 * np.arange(400)
     jittered = even + 0.001 * noise(400)

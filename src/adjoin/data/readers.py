@@ -59,14 +59,15 @@ def read_data(
         The decimal mark of a text table. Default: found out.
     fill : int, optional
         Missing values up to so many in a row are interpolated linearly, and so are samples that
-        the time column lacks; where more are missing, a record ends. What was done is in
+        the time column or counter lacks; where more are missing, a record ends. What was done is in
         ``dataset.prepared``. Default: missing values are an error.
 
     Notes
     -----
     A record ends where the value of a column called record, run, experiment, trial or segment
     changes, where the time column has a gap (a step of more than 1.5 usual ones), and where time
-    goes back. What was seen in the time column is in ``dataset.timing``.
+    goes back; without times, where a counter (``sample``, ``row``, …) jumps or begins anew. What
+    was seen there is in ``dataset.timing``.
 
     Columns are chosen by the text in the file, or by its respelling. A text that is no legal signal
     name is respelled:
