@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ from adjoin.data.dataset import Dataset, Record
 from adjoin.data.missing import Missing
 from adjoin.data.names import SignalNames, legal_name
 from adjoin.data.preparation import decimated
-from adjoin.data.records import Axes, Layout, is_time, lay_out
+from adjoin.data.records import Axes, Layout, lay_out
 from adjoin.data.tables import Column, Table, read_matlab, read_text
 from adjoin.errors import AdjoinError
 from adjoin.text import counted
@@ -200,30 +201,40 @@ class Experiment(NamedTuple):
     ``inputs`` : (n, n_inputs).
     ``output`` : (n,), or None if it is not there.
     ``headers`` : what the file calls the inputs, and then the output if it is there.
-    ``times`` : the columns that only tell the time, by header, as they are written.
-    ``step`` : seconds between two samples, where such a column tells them.
-    ``n_breaks`` : places where `read_data` would end a record, and this is one series all the same.
+    ``bounds`` : first row of every record, and the row behind its last, as `read_data` cuts them.
+    ``step`` : seconds between two samples, where a column tells them.
+    ``others`` : the columns that are no signals, by header, as they are written.
+    ``order`` : all headers, as they stand in the file.
     """
 
     inputs: Float2D
     output: Float1D | None
     headers: tuple[str, ...]
-    times: dict[str, list[Any]]
-    step: float | None = None
-    n_breaks: int = 0
+    bounds: tuple[tuple[int, int], ...]
+    step: float | None
+    others: dict[str, list[Any]]
+    order: tuple[str, ...]
+
+    def records(self, y: Float1D) -> tuple[Record, ...]:
+        """The inputs and an output, cut into records."""
+        return tuple(Record(self.inputs[a:b], y[a:b]) for a, b in self.bounds)
 
     def decimated(self, factor: int) -> Experiment:
-        """Every so many-th sample, after the filter of `Dataset.decimate`."""
+        """Every so many-th sample of every record, after the filter of `Dataset.decimate`."""
         if factor == 1:
             return self
         series = [] if self.output is None else [self.output]
-        values = decimated(np.column_stack([self.inputs, *series]), factor)
+        table = np.column_stack([self.inputs, *series])
+        values = np.concatenate([decimated(table[a:b], factor) for a, b in self.bounds])
         n = self.inputs.shape[1]
+        rows = [row for a, b in self.bounds for row in range(a, b, factor)]
+        ends = np.cumsum([0, *(-((a - b) // factor) for a, b in self.bounds)]).tolist()
         return self._replace(
             inputs=values[:, :n],
             output=None if self.output is None else values[:, n],
-            times={name: written[::factor] for name, written in self.times.items()},
+            bounds=tuple(pairwise(ends)),
             step=None if self.step is None else factor * self.step,
+            others={name: [cells[i] for i in rows] for name, cells in self.others.items()},
         )
 
 
@@ -235,7 +246,7 @@ def read_experiment(
     A column is found by its text, or by the signal name that the text is respelled to. `decimal` is
     as for `read_data`.
     """
-    return read_labelled(path, names, decimal)[:2]
+    return read_labelled(path, names, decimal, keeps_others=False)[:2]
 
 
 def read_measured(
@@ -245,21 +256,20 @@ def read_measured(
 
     Records end where those of `read_data` do.
     """
-    found = read_labelled(path, like.names, decimal)
-    u, y = found.inputs, found.output
-    if y is None:
+    found = read_labelled(path, like.names, decimal, keeps_others=False)
+    if found.output is None:
         raise AdjoinError(f"{path}: there is no column '{like.names.output}' to score on")
     step = like.sampling_time if found.step is None else found.step
-    if found.n_breaks:
-        cut = read_data(path, like.names.inputs, like.names.output, decimal=decimal)
-        return replace(cut, names=like.names, sampling_time=step)
-    return Dataset((Record(u, y),), like.names, step, Path(path).name)
+    return Dataset(found.records(found.output), like.names, step, Path(path).name)
 
 
 def read_labelled(
-    path: str | os.PathLike[str], names: SignalNames, decimal: str | None = None
+    path: str | os.PathLike[str],
+    names: SignalNames,
+    decimal: str | None = None,
+    keeps_others: bool = True,
 ) -> Experiment:
-    """As `read_experiment`, with what the file calls its columns, and its time stamps."""
+    """As `read_experiment`, with records, what the file calls its columns, and the other ones."""
     file = Path(path).expanduser()
     with _naming(file):
         table = _open(file, partial(_by_suffix, decimal=decimal))
@@ -284,21 +294,31 @@ def read_labelled(
         n_inputs = len(names.inputs)
         axes = Axes.find(table.columns, columns[-1], columns)
         layout = lay_out(values, [column.path for column in columns], axes)
+        as_long = [c for c in table.columns if c in columns or len(c.values) == len(matrix)]
+        labels = _labels(as_long)
+        others = [column for column in as_long if column not in columns] if keeps_others else []
+        cells = zip(others, table.written(others), strict=True)
         return Experiment(
             matrix[:, :n_inputs],
             matrix[:, n_inputs] if is_measured else None,
-            tuple(column.name for column in columns),
-            _times(table, columns, len(matrix)),
+            tuple(labels[column] for column in columns),
+            tuple(layout.bounds),
             layout.step,
-            len(layout.bounds) - 1,
+            {labels[column]: values for column, values in cells},
+            tuple(labels.values()),
         )
 
 
-def _times(table: Table, chosen: Sequence[Column], n_samples: int) -> dict[str, list[Any]]:
-    """The columns that tell the time of every sample, and are no signal, by header."""
-    others = [column for column in table.columns if column not in chosen and is_time(column)]
-    written = {column.name: table.written(column) for column in others}
-    return {name: values for name, values in written.items() if len(values) == n_samples}
+def _labels(columns: Sequence[Column]) -> dict[Column, str]:
+    """What the file calls columns; where two have one name, with the struct or a number."""
+    uses = Counter(column.name for column in columns)
+    seen: Counter[str] = Counter()
+    labels = {}
+    for column in columns:
+        label = column.name if uses[column.name] == 1 else column.path
+        labels[column] = f"{label}.{seen[label]}" if seen[label] else label
+        seen[label] += 1
+    return labels
 
 
 @contextmanager

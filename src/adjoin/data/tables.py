@@ -103,10 +103,9 @@ class Table:
         """
         return [column.values for column in chosen]
 
-    def written(self, column: Column) -> list[Any]:
-        """Return the values of a column as the file has them: numbers, or texts of any kind."""
-        values: list[Any] = column.values.tolist()
-        return values
+    def written(self, columns: Sequence[Column]) -> list[list[Any]]:
+        """Return the values of columns as the file has them: numbers, or texts of any kind."""
+        return [column.values.tolist() for column in columns]
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,13 +189,15 @@ class _TextTable(Table):
                 raise AdjoinError(self._describe(chosen, is_bad, longest))
         return series
 
-    def written(self, column: Column) -> list[Any]:
+    def written(self, columns: Sequence[Column]) -> list[list[Any]]:
         """Return the very texts, so that no digit of a time stamp changes; "." marks decimals."""
-        position, found = int(column.values.name), []
-        for _, fields in self.text.rows():
-            cell = fields[position].strip() if position < len(fields) else ""
-            is_comma = self.text.decimal == "," and re.fullmatch(_NUMBER, cell)
-            found.append(cell.replace(",", ".") if is_comma else cell)
+        found: list[list[Any]] = [[] for _ in columns]
+        positions = [int(column.values.name) for column in columns]
+        for _, fields in self.text.rows() if columns else ():
+            for position, cells in zip(positions, found, strict=True):
+                cell = fields[position].strip() if position < len(fields) else ""
+                is_comma = self.text.decimal == "," and re.fullmatch(_NUMBER, cell)
+                cells.append(cell.replace(",", ".") if is_comma else cell)
         return found
 
     def _describe(self, chosen: Sequence[Column], is_bad: Any, longest: int) -> str:
