@@ -22,6 +22,7 @@ from adjoin.cli.output import (
 )
 from adjoin.cli.spelling import spell_for_fit
 from adjoin.errors import AdjoinError
+from adjoin.report.page_words import is_page_of
 from adjoin.text import counted
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ RUN_HELP = "A run: what --out of adjoin discover or adjoin fit wrote."
 def report(
     run: Annotated[Path, typer.Argument(metavar="RUN", help=RUN_HELP)],
     out: Annotated[
-        Path | None, typer.Option(help=r"The page.  \[default: RUN with the ending .html]")
+        Path | None,
+        typer.Option(help=r"The page.  \[default: RUN with the ending .html]"),
     ] = None,
     data: Annotated[
         list[Path] | None,
@@ -64,8 +66,10 @@ def report(
     [dim]Example:[/dim] adjoin report rig.nc --data test.csv --model rig.json
     """
     page = out or run.with_suffix(".html")
+    # The page beside its run is kept up with it; one that is somebody else's is not touched.
+    own = () if out or not is_page_of(page, run.name) else ("report",)
     written = {"report": page, "model": model, "python": python, "latex": latex}
-    require_writable(written, [run, *(data or [])], force, () if out else ("report",))
+    require_writable(written, [run, *(data or [])], force, own)
     screen = console(stderr=True)
     with screen.status("reading the run …"):
         from adjoin.data.dataset import Dataset
@@ -114,7 +118,7 @@ def require_writable(
     outputs: dict[str, Path | None],
     inputs: Sequence[Path],
     force: bool = False,
-    by_default: Sequence[str] = (),
+    own: Sequence[str] = (),
 ) -> None:
     """Refuse, before anything is computed, what could not be written or would overwrite another.
 
@@ -127,8 +131,9 @@ def require_writable(
     force : bool
         Whether other files may be. Else a person at a terminal is asked, and elsewhere it is an
         error.
-    by_default : sequence of str
-        The outputs that nobody named: they are made again without a question.
+    own : sequence of str
+        The outputs that nobody named and that are known to be ours, of the same run: they are made
+        again without a question.
     """
     taken = {file.resolve(): f"'{file}', which is read" for file in inputs}
     for name, path in outputs.items():
@@ -141,7 +146,7 @@ def require_writable(
             raise AdjoinError(f"the {name} would overwrite {taken[path.resolve()]}; name another")
         taken[path.resolve()] = f"the {name} '{path}'"
     for name, path in outputs.items():
-        if path is not None and path.exists() and name not in by_default:
+        if path is not None and path.exists() and name not in own:
             allow_overwriting(path, force)
 
 
