@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adjoin.cli.check import print_check
-from adjoin.cli.output import ForceOption, JsonOption, console, print_json, say
+from adjoin.cli.output import ForceOption, JsonOption, console, print_json, say, stages
 from adjoin.cli.run import allow_overwriting, require_writable, write_page
 from adjoin.cli.spelling import spell_for
 from adjoin.report.page_words import is_page_of
@@ -134,10 +134,10 @@ def _discovered(data: Dataset, run: Path, report: Path, is_quiet: bool) -> Disco
     if not is_quiet:
         console().rule("[bold]2  Its equation")
         _print_command(console(), f"adjoin discover rig.csv {options}")
-    with console(stderr=True).status("looking at the data …") as status:
+    with stages("looking at the data") as tell:
         from adjoin.discovery.discovery import discover
 
-        found = discover(data, effort="quick", observe=lambda words: status.update(f"{words} …"))
+        found = discover(data, effort="quick", observe=tell)
     found = found.with_source(_FILES, _TYPED)
     found.posterior.save(run)
     write_page(found.assessment, report, "", run.name)
