@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -112,15 +113,31 @@ def test_nothing_is_overwritten_silently(folder: Path, arguments: tuple[str, ...
     assert not (folder / "new.html").exists()
 
 
-def test_force_overwrites_and_a_page_that_nobody_named_is_made_again(folder: Path) -> None:
+def test_default_names_are_not_overwritten_either(tmp_path: Path, folder: Path) -> None:
+    shutil.copy(folder / "good.nc", tmp_path)
+    for name, command in (("good.html", ("report", "good.nc")), ("trees.svg", ("grammar", "draw"))):
+        (tmp_path / name).write_text("mine", encoding="utf-8")
+        done = run(*command, cwd=tmp_path)
+        assert done.returncode == 2, done.stdout
+        assert f"'{name}' exists already; pass --force" in " ".join(done.stderr.split())
+        assert (tmp_path / name).read_text(encoding="utf-8") == "mine"
+
+
+def test_force_overwrites_and_a_page_of_the_same_run_is_made_again(folder: Path) -> None:
     (folder / "again.csv").write_text("mine", encoding="utf-8")
     done = run("simulate", "good.nc", "test.csv", "--out", "again.csv", "--force", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert (folder / "again.csv").read_text(encoding="utf-8").startswith("sample,")
-    (folder / "good.html").write_text("mine", encoding="utf-8")
-    done = run("report", "good.nc", "--draws", "20", cwd=folder)
+    page = folder / "good.html"
+    page.write_text("mine", encoding="utf-8")
+    options = ("--draws", "20")
+    assert run("report", "good.nc", *options, "--force", cwd=folder).returncode == 0
+    assert "<html" in page.read_text(encoding="utf-8")
+    done = run("report", "good.nc", *options, "--title", "again", cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert "<html" in (folder / "good.html").read_text(encoding="utf-8")
+    assert "<title>again" in page.read_text(encoding="utf-8")
+    shutil.copy(page, folder / "poor.html")  # a page, but of another run
+    assert run("report", "poor.nc", *options, cwd=folder).returncode == 2
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")

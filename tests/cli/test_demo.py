@@ -97,6 +97,12 @@ def test_a_record_of_yours_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "rig.nc").write_text("mine", encoding="utf-8")
     assert run("demo", cwd=tmp_path).returncode == 2
     assert (tmp_path / "rig.nc").read_text(encoding="utf-8") == "mine"
+    (tmp_path / "rig.nc").unlink()
+    for name, text in demonstration.texts().items():  # beside its own record, too
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "rig.html").write_text("mine", encoding="utf-8")
+    assert run("demo", cwd=tmp_path).returncode == 2
+    assert (tmp_path / "rig.html").read_text(encoding="utf-8") == "mine"
 
 
 def test_physics_of_a_known_equation() -> None:

@@ -12,6 +12,7 @@ from tests.command import run
 from tests.schema import require_findings
 
 from adjoin import load
+from adjoin.cli.output import stages
 
 QUICK = ("--effort", "quick", "--max-lag", "2", "--max-degree", "2")
 
@@ -44,6 +45,31 @@ def test_json_is_one_object_with_the_contract_s_keys(rig: Path, tmp_path: Path) 
     assert sum(one["chosen"] for one in facts["candidates"]) == 1
     assert any("gap" in finding["words"] for finding in facts["data_check"]["findings"])
     assert load(out).map_model.equation == facts["equation"]
+    for stage in (
+        "s: looking at the data",
+        "s: linear models",
+        "s: 0 of 6 settings",
+        "s: fitting the best",
+    ):
+        assert done.stderr.count(stage) == 1  # a log is told what is being done
+
+
+def test_a_stage_that_goes_on_has_a_line_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter([0.0, 1.0, 2.0, 15.9, 16.1, 17.0, 17.5])
+    monkeypatch.setattr("adjoin.cli.output.time.monotonic", lambda: next(clock))
+    with stages("reading the data") as tell:
+        for n in range(5):
+            tell(f"{n} of 40 settings" + (f"; the best misses {n} %" if n else ""))
+        tell("fitting the best 3 to all data")
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.splitlines() == [
+        "1 s: 0 of 40 settings",
+        "16 s: 3 of 40 settings; the best misses 3 %",
+        "18 s: fitting the best 3 to all data",
+    ]
 
 
 def test_a_person_is_told_first_whether_it_simulates(rig: Path) -> None:

@@ -90,7 +90,7 @@ def test_time_columns_are_read_as_they_are_written(
 ) -> None:
     (tmp_path / "new.csv").write_text(text, encoding="utf-8")
     found = read_labelled(tmp_path / "new.csv", SignalNames(("u",), "y"))
-    assert found.times == times
+    assert found.others == times
     assert found.headers == ("u", "y")
 
 
@@ -100,4 +100,65 @@ def test_times_of_a_matlab_file(tmp_path: Path) -> None:
     series = {"t": np.array([0.5, 1.0, 1.5]), "u": np.ones(3), "y": np.arange(3.0)}
     scipy.io.savemat(tmp_path / "new.mat", series)
     found = read_labelled(tmp_path / "new.mat", SignalNames(("u",), "y"))
-    assert found.times == {"t": [0.5, 1.0, 1.5]}
+    assert found.others == {"t": [0.5, 1.0, 1.5]}
+
+
+def test_records_are_run_one_by_one_and_scored_as_a_report_does(folder: Path) -> None:
+    lengths, starts = (20, 15, 25), (0.0, 20.0, 90.0)  # the last begins behind a gap
+    runs = ("a", "b", "b")
+    rows = []
+    for run_name, n, start in zip(runs, lengths, starts, strict=True):
+        noise = 0.1 * RNG.standard_normal(n)
+        y = TRUTH.simulate(FORCE[:n], [0.5], noise=noise)
+        times = (start + np.arange(n)).tolist()
+        cells = zip(times, FORCE[:n], y, strict=True)
+        rows += [[t, "ok", u, value, run_name] for t, u, value in cells]
+    with (folder / "runs.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["time", "note", "Force_N", "velocity", "record"], *rows])
+    arguments = ("simulate", "rig.nc", "runs.csv", "--draws", "30", "--json")
+    done = run(*arguments, "--out", "runs_simulated.csv", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "runs.csv has 3 records, each run by itself" in done.stderr
+    facts = json.loads(done.stdout)
+    assert (facts["n_records"], facts["n_samples"], facts["n_seed"]) == (3, 60, 2)
+    reported = run(
+        *("report", "rig.nc", "--data", "runs.csv", "--out", "runs.html", "--draws", "30"),
+        "--json",
+        cwd=folder,
+    )
+    assert facts["scores"]["runs.csv"] == json.loads(reported.stdout)["scores"]["runs.csv"]
+    found = read(folder / "runs_simulated.csv")
+    assert list(found[0])[:7] == [
+        *("sample", "time", "note", "Force_N", "velocity", "record", "model")
+    ]
+    assert [[row["note"], row["record"]] for row in found] == [[row[1], row[4]] for row in rows]
+    for first in (0, 20, 35):  # each from its own measured samples
+        seeds = found[first : first + 2]
+        assert [row["model"] for row in seeds] == [row["velocity"] for row in seeds]
+    misses = np.array([float(row["model"]) - float(row["velocity"]) for row in found])
+    scored = np.delete(misses, [0, 1, 20, 21, 35, 36])
+    rmse = facts["scores"]["runs.csv"]["free_run"]["rmse"]
+    assert np.sqrt((scored**2).mean()) == pytest.approx(rmse)
+    for text in ("run by itself", "2 samples of each record not scored"):
+        assert text in run(*arguments[:-1], cwd=folder).stderr
+
+
+def test_a_record_that_is_too_short_is_named(folder: Path) -> None:
+    rows = "".join(f"{0 if i < 30 else 1},{i % 7},{i % 5}\n" for i in range(31))
+    (folder / "short.csv").write_text(f"record,Force_N,velocity\n{rows}", encoding="utf-8")
+    done = run("simulate", "rig.nc", "short.csv", cwd=folder)
+    assert done.returncode == 2
+    assert "1 samples in record 1 do not reach beyond the 2 that seed the run" in done.stderr
+
+
+def test_empty_cells_are_filled_where_there_is_an_option_for_it(folder: Path) -> None:
+    text = (folder / "new.csv").read_text(encoding="utf-8").splitlines()
+    text[9] = text[9].rsplit(",", 1)[0] + ","
+    (folder / "hole.csv").write_text("\n".join(text), encoding="utf-8")
+    for command in ("fit", "discover"):
+        done = run(command, "hole.csv", "--inputs", "Force_N", "--output", "velocity", cwd=folder)
+        assert done.returncode == 2
+        assert "the cell is empty; --fill 1 interpolates what is missing" in done.stderr
+    done = run("simulate", "rig.nc", "hole.csv", cwd=folder)
+    assert done.returncode == 2
+    assert "fill" not in done.stderr

@@ -20,6 +20,7 @@ NAMES = {
     *("missing-values", "offset", "outliers", "oversampling", "quantised", "repeated-times"),
     *("sampling", "saturation", "short-records", "stuck", "swapped", "time-goes-back"),
     *("time-descends", "time-unread", "two-levels", "undersampling", "unrelated"),
+    *("counter-restarts", "uneven-counter"),
 }
 
 
@@ -38,6 +39,8 @@ def _of_files(folder: Path) -> Iterator[DataCheck]:
         {"time": np.full(len(u), "soon"), "u": u, "y": y},
         {"time": even % 5.0, "u": u, "y": y},
         {"time": even[::-1], "u": u, "y": y},
+        {"sample": np.arange(len(u)) % 700, "u": u, "y": y},
+        {"sample": np.cumsum(rng.choice([1, 2, 5], len(u))), "u": u, "y": y},
     )
     for table in tables:
         pd.DataFrame(table).to_csv(folder / "rig.csv", index=False)

@@ -107,7 +107,7 @@ def test_missing_values_are_found_and_not_refused(save: Callable[..., Path]) -> 
     path = save(u=u)
     (found,) = (f for f in check_data(path).findings if f.name == "missing-values")
     assert found.words == "3 values are missing in u, up to 2 in a row."
-    assert found.remedy == "fill=2 interpolates them"
+    assert found.remedy == "fill=2 interpolates what is missing"
     assert read_data(path, fill=2).n_records == 1
     u[300:340] = np.nan
     found = check_data(save(u=u)).findings[0]

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from adjoin import AdjoinError, Dataset, read_data
+from adjoin import AdjoinError, Dataset, check_data, read_data
 from adjoin.data.timing import Timing
 
 Save = Callable[..., Path]
@@ -94,6 +94,58 @@ def test_gaps_and_time_that_goes_back_end_records(save: Save) -> None:
     assert parts[1].timing.starts == pytest.approx((1.5, 5.5, 0.5))
 
 
+def test_a_jump_of_a_counter_ends_a_record_and_a_check_says_so(save: Save) -> None:
+    rows = np.delete(np.arange(400), slice(99, 130))
+    path = save(sample=rows, u=noise(369), y=noise(369))
+    data = read_data(path)
+    assert (lengths(data), data.names.inputs, data.sampling_time) == ([99, 270], ("u",), None)
+    assert data.timing is not None
+    assert (data.timing.column, data.timing.is_counter) == ("sample", True)
+    (found,) = (found for found in check_data(path).findings if found.name == "gaps")
+    assert found.level == "caution"
+    assert "1 gap in the counter 'sample', the longest of 31 missing rows; a record" in found.words
+    short = save(row=np.delete(np.arange(0, 400, 2), [50, 51]), u=noise(198), y=noise(198))
+    (found,) = (found for found in check_data(short).findings if found.name == "gaps")
+    assert found.remedy == "fill=2 interpolates it"
+    filled = read_data(short, fill=2)
+    assert lengths(filled) == [200]
+    assert filled.prepared[0] == "2 samples missing in 1 gap of the counter interpolated"
+
+
+@pytest.mark.parametrize(
+    ("counter", "expected"),
+    [
+        (np.arange(300), [300]),
+        (np.arange(7, 3007, 10), [300]),
+        (np.arange(300) % 100, [100, 100, 100]),
+        (np.arange(300)[::-1], [300]),  # it counts down: nothing that is known of goes that way
+        (np.arange(300) % 256, [300]),  # 8 bits
+        (np.delete(np.arange(600) % 256, slice(250, 550)), [250, 50]),
+        (np.random.default_rng(0).permutation(300), [300]),
+        (np.arange(300) // 3, [300]),
+        (np.cumsum(np.random.default_rng(0).integers(1, 9, 300)), [300]),
+        (0.5 * np.arange(300) + (np.arange(300) > 150), [300]),
+    ],
+)
+def test_counters_that_count_on_restart_or_count_no_samples(
+    save: Save, counter: np.ndarray, expected: list[int]
+) -> None:
+    data = read_data(save(index=counter, u=noise(300), y=noise(300)))
+    assert lengths(data) == expected
+
+
+def test_times_and_records_tell_more_than_a_counter(save: Save) -> None:
+    rows = np.delete(np.arange(330), slice(100, 130))
+    both = save(time=0.1 * np.arange(300), sample=rows, u=noise(300), y=noise(300))
+    assert lengths(read_data(both)) == [300]
+    runs = np.repeat([1, 2], 150)
+    again = np.tile(np.arange(150), 2)
+    data = read_data(save(run=runs, sample=again, u=noise(300), y=noise(300)))
+    assert (lengths(data), data.timing) == ([150, 150], None)
+    unread = save(time=["soon"] * 300, sample=np.arange(300), u=noise(300), y=noise(300))
+    assert read_data(unread).timing == Timing("time")
+
+
 def test_jitter_rounding_and_repeated_stamps_end_no_records(save: Save) -> None:
     even = 0.01 * np.arange(400)
     jittered = even + 0.001 * noise(400)
@@ -160,8 +212,12 @@ def test_missing_cells_are_filled_up_to_so_many(save: Save) -> None:
     u, y = np.arange(30.0) ** 2, np.arange(30.0)
     u[5], y[[10, 11]], y[20:25] = np.nan, np.nan, np.nan
     path = save(u=u, y=y)
-    with pytest.raises(AdjoinError, match="the cell is empty"):
+    with pytest.raises(
+        AdjoinError, match=r"the cell is empty.*fill=5 interpolates what is missing"
+    ):
         read_data(path)
+    (said,) = (found for found in check_data(path).findings if found.name == "missing-values")
+    assert said.remedy == "fill=5 interpolates what is missing"  # the same advice
     data = read_data(path, fill=2)
     assert lengths(data) == [20, 5]
     assert data.u[0][5] == pytest.approx((16 + 36) / 2)
@@ -172,10 +228,14 @@ def test_missing_cells_are_filled_up_to_so_many(save: Save) -> None:
     assert lengths(read_data(path, fill=0)) == [5, 4, 8, 5]
 
 
-def test_only_missing_cells_are_filled_and_not_damaged_ones(tmp_path: Path) -> None:
+def test_only_missing_cells_are_filled_and_not_damaged_ones(save: Save, tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_text("u,y\n1,2\nNA,3\n4,2 mV\n5,6\n")
     with pytest.raises(AdjoinError, match="line 4, column 'y': '2 mV' is not a number"):
         read_data(tmp_path / "bad.csv", fill=3)
+    with pytest.raises(AdjoinError, match="mV' is not a number; correct the file, or"):
+        read_data(tmp_path / "bad.csv")  # what is damaged is not filled in
+    with pytest.raises(AdjoinError, match="fill=20 interpolates short runs"):
+        read_data(save(u=np.where(np.arange(60) < 30, np.nan, 1.0), y=noise(60)))
     (tmp_path / "bad.csv").write_text("u,y\n1,2\nOVER,3\n4,?\n5,6\n")
     assert read_data(tmp_path / "bad.csv", fill=3).u.tolist() == [1.0, 2.5, 4.0, 5.0]
     with pytest.raises(AdjoinError, match="fill must be"):

@@ -55,6 +55,17 @@ def test_steps_ahead_have_errors_beside_the_scores() -> None:
     assert trial.coverage == ahead.coverage(Y)
 
 
+def test_records_are_run_one_by_one() -> None:
+    bounds = [(0, 30), (30, len(U))]
+    trial = Trial(MODEL, U, Y, bounds=bounds)
+    for part, (first, end) in zip(trial.series, bounds, strict=True):
+        own = MODEL.simulate(U[first:end], Y[first : first + 1])
+        np.testing.assert_array_equal(part, own)
+    assert trial.columns["model"].shape == Y.shape
+    rested = Trial(MODEL, U, bounds=bounds).columns["model"]
+    np.testing.assert_array_equal(rested[30:], MODEL.simulate(U[30:]))
+
+
 def test_without_an_output_nothing_is_scored() -> None:
     for subject in (MODEL, made([[TRUE] * 4])):
         trial = Trial(subject, U)

@@ -15,7 +15,7 @@ from adjoin.cli.output import (
     print_json,
     say,
 )
-from adjoin.cli.run import require_writable
+from adjoin.cli.run import RUN_HELP, require_writable
 from adjoin.cli.spelling import spell_for
 
 if TYPE_CHECKING:
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 
 def compare(
-    runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="What adjoin fit --out wrote.")
-    ],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help=RUN_HELP)],
     data: Annotated[
         list[Path] | None,
         typer.Option(

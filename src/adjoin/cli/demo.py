@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adjoin.cli.check import print_check
-from adjoin.cli.output import ForceOption, JsonOption, console, print_json, say
+from adjoin.cli.output import ForceOption, JsonOption, console, print_json, say, stages
 from adjoin.cli.run import allow_overwriting, require_writable, write_page
 from adjoin.cli.spelling import spell_for
+from adjoin.report.page_words import is_page_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from adjoin.discovery.discovery import Discovery
 
 _RUN, _PAGE = Path("rig.nc"), Path("rig.html")
+_FILES = ("rig.csv",)
+_TYPED = {"inputs": "force", "output": "displacement", "effort": "quick"}
 _SIGNALS = "--inputs force --output displacement"
 
 
@@ -49,10 +52,9 @@ def demo(
         texts = demonstration.texts()
     record, test = Path(demonstration.RECORD), Path(demonstration.TEST)
     run, report = out or _RUN, page or _PAGE
-    # Where its own record lies already, the other files that nobody named are of a demo too.
-    is_again = _is_there(record, texts[record.name])
-    unnamed = [name for name, path in (("run", out), ("report", page)) if path is None and is_again]
-    require_writable({"run": run, "report": report}, [record, test], force, unnamed)
+    own = [] if out or not _is_ours(run) else ["run"]
+    own += [] if page or not is_page_of(report, run.name) else ["report"]
+    require_writable({"run": run, "report": report}, [record, test], force, own)
     for file in (record, test):
         if file.exists() and not _is_there(file, texts[file.name]):
             allow_overwriting(file, force)
@@ -95,6 +97,18 @@ def _is_there(file: Path, text: str) -> bool:
         return False
 
 
+def _is_ours(run: Path) -> bool:
+    """Whether a file is a run of the demonstration, which would come out the same again."""
+    from adjoin.errors import AdjoinError
+    from adjoin.posterior import load
+
+    try:
+        settings = load(run).settings if run.is_file() else None
+    except AdjoinError:
+        return False
+    return settings is not None and [settings.data, settings.options] == [_FILES, _TYPED]
+
+
 def _print_record(screen: Console, checked: DataCheck, text: str) -> None:
     screen.rule("[bold]1  A record")
     screen.print(
@@ -120,12 +134,11 @@ def _discovered(data: Dataset, run: Path, report: Path, is_quiet: bool) -> Disco
     if not is_quiet:
         console().rule("[bold]2  Its equation")
         _print_command(console(), f"adjoin discover rig.csv {options}")
-    with console(stderr=True).status("looking at the data …") as status:
+    with stages("looking at the data") as tell:
         from adjoin.discovery.discovery import discover
 
-        found = discover(data, effort="quick", observe=lambda words: status.update(f"{words} …"))
-    typed = {"inputs": "force", "output": "displacement", "effort": "quick"}
-    found = found.with_source(["rig.csv"], typed)
+        found = discover(data, effort="quick", observe=tell)
+    found = found.with_source(_FILES, _TYPED)
     found.posterior.save(run)
     write_page(found.assessment, report, "", run.name)
     if not is_quiet:

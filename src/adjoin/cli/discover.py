@@ -25,6 +25,7 @@ from adjoin.cli.output import (
     console,
     print_json,
     say,
+    stages,
 )
 from adjoin.cli.run import require_writable, write_page
 from adjoin.cli.spelling import spell_for
@@ -85,7 +86,7 @@ def discover(
     [dim]Example:[/dim] adjoin discover rig.csv --inputs force --output velocity --out rig.nc
     """
     require_writable({"run": out, "report": page}, data, force)
-    with console(stderr=True).status("reading the data …") as status:
+    with stages("reading the data") as tell:
         from adjoin.data.check import check_data
         from adjoin.discovery.discovery import discover as find
         from adjoin.discovery.words import describe_discovery, print_discovery
@@ -94,7 +95,7 @@ def discover(
         everything = read_tables(
             data, inputs, output, sampling_time, decimal, decimate, detrend, fill
         )
-        status.update("looking at the data …")
+        tell("looking at the data")
         checked = check_data(everything)
         found = find(
             everything,
@@ -106,7 +107,7 @@ def discover(
             effort=effort,
             seed=seed,
             n_jobs=jobs,
-            observe=lambda words: status.update(f"{words} …"),
+            observe=tell,
         )
     found = found.with_source([str(file) for file in data], given_options(context))
     if out is not None:

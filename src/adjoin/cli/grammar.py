@@ -117,7 +117,7 @@ def draw(
     [dim]Example:[/dim] adjoin grammar draw --equation "y(k) = u(k-1)^3 + y(k-1)" --out trees.png
     """
     picture = out or Path("trees.svg")
-    require_writable({"picture": picture}, [], force, () if out else ("picture",))
+    require_writable({"picture": picture}, [], force)
     found = _grammar(grammar, inputs, output, functions, max_lag, max_degree)
     screen = console(stderr=True)
     with screen.status("drawing …"):

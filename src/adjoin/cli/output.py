@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +24,9 @@ DecimalOption = Annotated[
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite files that exist already.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+
+_PAUSE = 15.0  # seconds between two lines about the same stage
+_NUMBERS = re.compile(r"\d+")
 
 
 def console(stderr: bool = False) -> Console:
@@ -48,6 +53,31 @@ def write_text(text: str) -> None:
 def say(message: str) -> None:
     """A message for a person, on standard error."""
     console(stderr=True).print(message, markup=False, highlight=False)
+
+
+@contextmanager
+def stages(words: str) -> Iterator[Callable[[str], None]]:
+    """What is being done: a sign of life on a terminal, and a line now and then in a log.
+
+    There every stage has a line, and one that goes on, told by its words without its numbers, has
+    another every 15 s.
+    """
+    screen = console(stderr=True)
+    if screen.is_terminal:
+        with screen.status(f"{words} …") as status:
+            yield lambda now: status.update(f"{now} …")
+        return
+    begun = time.monotonic()
+    last, stage = begun, ""
+
+    def tell(now: str) -> None:
+        nonlocal last, stage
+        clock, name = time.monotonic(), _NUMBERS.sub("", now.partition(";")[0])
+        if name != stage or clock - last >= _PAUSE:
+            last, stage = clock, name
+            say(f"{clock - begun:.0f} s: {now}")
+
+    yield tell
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from adjoin.cli.output import (
 )
 from adjoin.cli.spelling import spell_for_fit
 from adjoin.errors import AdjoinError
+from adjoin.report.page_words import is_page_of
 from adjoin.text import counted
 
 if TYPE_CHECKING:
@@ -30,11 +31,14 @@ if TYPE_CHECKING:
     from adjoin.results.assessment import Assessment
     from adjoin.results.trial import Trial
 
+RUN_HELP = "A run: what --out of adjoin discover or adjoin fit wrote."
+
 
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="What adjoin fit --out wrote.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help=RUN_HELP)],
     out: Annotated[
-        Path | None, typer.Option(help=r"The page.  \[default: RUN with the ending .html]")
+        Path | None,
+        typer.Option(help=r"The page.  \[default: RUN with the ending .html]"),
     ] = None,
     data: Annotated[
         list[Path] | None,
@@ -62,8 +66,10 @@ def report(
     [dim]Example:[/dim] adjoin report rig.nc --data test.csv --model rig.json
     """
     page = out or run.with_suffix(".html")
+    # The page beside its run is kept up with it; one that is somebody else's is not touched.
+    own = () if out or not is_page_of(page, run.name) else ("report",)
     written = {"report": page, "model": model, "python": python, "latex": latex}
-    require_writable(written, [run, *(data or [])], force, () if out else ("report",))
+    require_writable(written, [run, *(data or [])], force, own)
     screen = console(stderr=True)
     with screen.status("reading the run …"):
         from adjoin.data.dataset import Dataset
@@ -112,7 +118,7 @@ def require_writable(
     outputs: dict[str, Path | None],
     inputs: Sequence[Path],
     force: bool = False,
-    by_default: Sequence[str] = (),
+    own: Sequence[str] = (),
 ) -> None:
     """Refuse, before anything is computed, what could not be written or would overwrite another.
 
@@ -125,8 +131,9 @@ def require_writable(
     force : bool
         Whether other files may be. Else a person at a terminal is asked, and elsewhere it is an
         error.
-    by_default : sequence of str
-        The outputs that nobody named: they are made again without a question.
+    own : sequence of str
+        The outputs that nobody named and that are known to be ours, of the same run: they are made
+        again without a question.
     """
     taken = {file.resolve(): f"'{file}', which is read" for file in inputs}
     for name, path in outputs.items():
@@ -139,7 +146,7 @@ def require_writable(
             raise AdjoinError(f"the {name} would overwrite {taken[path.resolve()]}; name another")
         taken[path.resolve()] = f"the {name} '{path}'"
     for name, path in outputs.items():
-        if path is not None and path.exists() and name not in by_default:
+        if path is not None and path.exists() and name not in own:
             allow_overwriting(path, force)
 
 
@@ -185,10 +192,11 @@ def simulate(
 ) -> None:
     """Run a model on new data, freely or some steps ahead.
 
-    Where the data have the output too, its first samples seed the run and the rest is scored;
-    otherwise it starts at rest. Data of another sampling time than the model's are refused; see
-    --decimate. Of a run with held-out data, the chain they select is taken. The table has the time
-    stamps and signals of DATA under their own headers.
+    Records are run one by one, as a column of records, gaps and the like tell them. Where the data
+    have the output too, the first samples of each seed its run and the rest is scored; otherwise
+    it starts at rest. Data of another sampling time than the model's are refused; see
+    --decimate. Of a run with held-out data, the chain they select is taken. The table has a
+    row for each of DATA, and its columns under their own headers.
 
     [dim]Example:[/dim] adjoin simulate rig.json new.csv --out simulated.csv
     """
@@ -209,13 +217,13 @@ def simulate(
         measured = read_labelled(data, names, decimal).decimated(decimate)
         step = _step_of(model) if isinstance(subject, Model) else subject.data.sampling_time
         require_step(measured.step, step, "given")
-        trial = Trial(subject, measured.inputs, measured.output, steps_ahead, draws, seed)
+        u, y, bounds = measured.inputs, measured.output, measured.bounds
+        trial = Trial(subject, u, y, steps_ahead, draws, seed, bounds)
         table = pd.DataFrame(trial.columns)
     for note in () if isinstance(subject, Model) else subject.data.prepared:
         say(f"the model is of data as prepared: {note}")
-    if measured.n_breaks:
-        breaks = counted(measured.n_breaks, "place")
-        say(f"note: {data.name} has {breaks} where a record ends, and is run as one all the same")
+    if trial.n_records > 1:
+        say(f"{data.name} has {counted(trial.n_records, 'record')}, each run by itself")
     text = _as_csv(trial.columns, measured)
     if out is not None:
         write_whole(out, text)
@@ -243,15 +251,17 @@ def _step_of(model: Path) -> float | None:
 
 
 def _as_csv(series: Mapping[str, Any], measured: Experiment) -> str:
-    """The series as a table, with the file's own time stamps and signals under its own headers.
+    """The series as a table, with all of the file's own columns under its own headers.
 
-    Where a header of the file is one of ours, ours is said to be simulated.
+    Where a header of the file is one of ours, ours is said to be simulated. The band of a half is
+    the median, and is not written twice.
     """
     import pandas as pd
 
     signals = [*measured.inputs.T, *([] if measured.output is None else [measured.output])]
-    own = {**measured.times, **dict(zip(measured.headers, signals, strict=True))}
-    found = {name: values for name, values in series.items() if name != "measured"}
+    columns = measured.others | dict(zip(measured.headers, signals, strict=True))
+    own = {name: columns[name] for name in measured.order}
+    found = {name: values for name, values in series.items() if name not in ("measured", "q50")}
     if "sample" in own:  # the file counts its samples itself
         del found["sample"]
     table = {name: found[name] for name in ("sample",) if name in found} | own
@@ -273,13 +283,14 @@ def _describe_trial(trial: Trial, file_name: str) -> dict[str, Any]:
     """What is to be said of it, as plain values."""
     facts: dict[str, Any] = {
         "equation": trial.model.equation,
+        "n_records": trial.n_records,
         "n_samples": len(trial.inputs),
         "n_seed": trial.n_seed,
         "chains": _chains(trial),
         "scores": {} if trial.scores is None else {file_name: trial.scores.plain},
         "diverged": trial.is_diverged,
         "diverged_draws": None if trial.prediction is None else trial.prediction.diverged,
-        "draws": None if trial.prediction is None else trial.prediction.in_words(0),
+        "draws": None if trial.prediction is None else trial.prediction.in_words(),
         "ahead": None,
         "warnings": list(trial.beyond),
     }
@@ -302,17 +313,19 @@ def _say_trial(trial: Trial) -> list[str]:
         numbers = ", ".join(map(str, chains))
         lines.append(f"of chain {numbers}" if len(chains) == 1 else f"chains {numbers}")
     if trial.n_seed == 0 and trial.n_window:
-        lines.append("there is no measured output, so it starts at rest")
+        who = "it starts" if trial.n_records == 1 else "every record starts"
+        lines.append(f"there is no measured output, so {who} at rest")
     errors = trial.errors_ahead or (trial.scores and trial.scores.free_run)
     if trial.is_diverged:
         lines.append(_say_lost(trial))
     elif errors:
         share = "" if errors.fit is None else f", fit {errors.fit:.1f} % (100 (1 - RMSE/sd))"
-        lines.append(f"RMSE {errors.rmse:.4g}{share}, {trial.n_seed} samples not scored")
+        where = "" if trial.n_records == 1 else " of each record"
+        lines.append(f"RMSE {errors.rmse:.4g}{share}, {trial.n_seed} samples{where} not scored")
     if trial.coverage is not None:
         lines.append(f"the 95 % band holds {trial.coverage:.1%} of the measured samples")
     if trial.prediction is not None and trial.prediction.diverged:
-        lines.append(trial.prediction.in_words(0))
+        lines.append(trial.prediction.in_words())
     return [*lines, *(f"note: {said}" for said in trial.beyond)]
 
 
@@ -320,7 +333,7 @@ def _say_lost(trial: Trial) -> str:
     """From where the model's run is lost, and why."""
     import numpy as np
 
-    at, how = int(np.isnan(trial.series[0]).argmax()), "diverges"
+    at, how = int(np.isnan(trial.columns["model"]).argmax()), "diverges"
     if trial.model.limits is not None:
         lower, upper = trial.model.limits
         how = f"leaves the range it was learned in ({lower:.4g} to {upper:.4g})"

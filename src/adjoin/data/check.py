@@ -19,8 +19,8 @@ from adjoin.data.checking.sampling import find_sampling
 from adjoin.data.checking.signals import find_in_signals
 from adjoin.data.checking.timing import find_missing, find_size, find_timing
 from adjoin.data.dataset import Dataset
+from adjoin.data.missing import Missing
 from adjoin.data.readers import read_damaged
-from adjoin.data.records import Missing
 from adjoin.errors import AdjoinError
 from adjoin.levels import CAUTION, GOOD, POOR, worst
 

@@ -6,14 +6,13 @@ Receives paths or foreign objects from the user or the command line, and the col
 
 from __future__ import annotations
 
-import difflib
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,18 +20,19 @@ import numpy as np
 
 from adjoin.arrays import Float1D, Float2D
 from adjoin.checks import is_count
+from adjoin.data.choosing import listing, pick, pick_inputs, pick_output, require_once
 from adjoin.data.columns import require_range, tabulate
 from adjoin.data.dataset import Dataset, Record
-from adjoin.data.names import SignalNames, legal_name, split_names, split_unit
+from adjoin.data.missing import Missing
+from adjoin.data.names import SignalNames, legal_name
 from adjoin.data.preparation import decimated
-from adjoin.data.records import Axes, Layout, Missing, is_counter, is_record, is_time, lay_out
+from adjoin.data.records import Axes, Layout, lay_out
 from adjoin.data.tables import Column, Table, read_matlab, read_text
 from adjoin.errors import AdjoinError
 from adjoin.text import counted
 
 _TEXT_TYPES = (".csv", ".txt", ".tsv", ".dat")
 _FILLED = 5  # missing values in a row that a check fills in
-_UNIT = r"\s*[\[(].*"
 
 
 def read_data(
@@ -60,14 +60,15 @@ def read_data(
         The decimal mark of a text table. Default: found out.
     fill : int, optional
         Missing values up to so many in a row are interpolated linearly, and so are samples that
-        the time column lacks; where more are missing, a record ends. What was done is in
+        the time column or counter lacks; where more are missing, a record ends. What was done is in
         ``dataset.prepared``. Default: missing values are an error.
 
     Notes
     -----
     A record ends where the value of a column called record, run, experiment, trial or segment
     changes, where the time column has a gap (a step of more than 1.5 usual ones), and where time
-    goes back. What was seen in the time column is in ``dataset.timing``.
+    goes back; without times, where a counter (``sample``, ``row``, …) jumps or begins anew. What
+    was seen there is in ``dataset.timing``.
 
     Columns are chosen by the text in the file, or by its respelling. A text that is no legal signal
     name is respelled:
@@ -175,10 +176,11 @@ def _read(
     file = Path(path).expanduser()
     with _naming(file):
         table = _open(file, reader)
-        target = _pick_output(table, output)
-        chosen = _pick_inputs(table, inputs, target)
+        target = pick_output(table, output)
+        chosen = pick_inputs(table, inputs, target)
+        require_once(chosen, target)
         columns = [*chosen, target]
-        *values, series = table.numbers(columns, may_miss=fill is not None)
+        *values, series = table.numbers(columns, may_miss=fill is not None, can_fill=True)
         _check_series(chosen, values, target, len(series), is_default=inputs is None)
         axes = Axes.find(table.columns, target, chosen)
         names = [column.path for column in columns]
@@ -199,30 +201,40 @@ class Experiment(NamedTuple):
     ``inputs`` : (n, n_inputs).
     ``output`` : (n,), or None if it is not there.
     ``headers`` : what the file calls the inputs, and then the output if it is there.
-    ``times`` : the columns that only tell the time, by header, as they are written.
-    ``step`` : seconds between two samples, where such a column tells them.
-    ``n_breaks`` : places where `read_data` would end a record, and this is one series all the same.
+    ``bounds`` : first row of every record, and the row behind its last, as `read_data` cuts them.
+    ``step`` : seconds between two samples, where a column tells them.
+    ``others`` : the columns that are no signals, by header, as they are written.
+    ``order`` : all headers, as they stand in the file.
     """
 
     inputs: Float2D
     output: Float1D | None
     headers: tuple[str, ...]
-    times: dict[str, list[Any]]
-    step: float | None = None
-    n_breaks: int = 0
+    bounds: tuple[tuple[int, int], ...]
+    step: float | None
+    others: dict[str, list[Any]]
+    order: tuple[str, ...]
+
+    def records(self, y: Float1D) -> tuple[Record, ...]:
+        """The inputs and an output, cut into records."""
+        return tuple(Record(self.inputs[a:b], y[a:b]) for a, b in self.bounds)
 
     def decimated(self, factor: int) -> Experiment:
-        """Every so many-th sample, after the filter of `Dataset.decimate`."""
+        """Every so many-th sample of every record, after the filter of `Dataset.decimate`."""
         if factor == 1:
             return self
         series = [] if self.output is None else [self.output]
-        values = decimated(np.column_stack([self.inputs, *series]), factor)
+        table = np.column_stack([self.inputs, *series])
+        values = np.concatenate([decimated(table[a:b], factor) for a, b in self.bounds])
         n = self.inputs.shape[1]
+        rows = [row for a, b in self.bounds for row in range(a, b, factor)]
+        ends = np.cumsum([0, *(-((a - b) // factor) for a, b in self.bounds)]).tolist()
         return self._replace(
             inputs=values[:, :n],
             output=None if self.output is None else values[:, n],
-            times={name: written[::factor] for name, written in self.times.items()},
+            bounds=tuple(pairwise(ends)),
             step=None if self.step is None else factor * self.step,
+            others={name: [cells[i] for i in rows] for name, cells in self.others.items()},
         )
 
 
@@ -234,7 +246,7 @@ def read_experiment(
     A column is found by its text, or by the signal name that the text is respelled to. `decimal` is
     as for `read_data`.
     """
-    return read_labelled(path, names, decimal)[:2]
+    return read_labelled(path, names, decimal, keeps_others=False)[:2]
 
 
 def read_measured(
@@ -244,21 +256,20 @@ def read_measured(
 
     Records end where those of `read_data` do.
     """
-    found = read_labelled(path, like.names, decimal)
-    u, y = found.inputs, found.output
-    if y is None:
+    found = read_labelled(path, like.names, decimal, keeps_others=False)
+    if found.output is None:
         raise AdjoinError(f"{path}: there is no column '{like.names.output}' to score on")
     step = like.sampling_time if found.step is None else found.step
-    if found.n_breaks:
-        cut = read_data(path, like.names.inputs, like.names.output, decimal=decimal)
-        return replace(cut, names=like.names, sampling_time=step)
-    return Dataset((Record(u, y),), like.names, step, Path(path).name)
+    return Dataset(found.records(found.output), like.names, step, Path(path).name)
 
 
 def read_labelled(
-    path: str | os.PathLike[str], names: SignalNames, decimal: str | None = None
+    path: str | os.PathLike[str],
+    names: SignalNames,
+    decimal: str | None = None,
+    keeps_others: bool = True,
 ) -> Experiment:
-    """As `read_experiment`, with what the file calls its columns, and its time stamps."""
+    """As `read_experiment`, with records, what the file calls its columns, and the other ones."""
     file = Path(path).expanduser()
     with _naming(file):
         table = _open(file, partial(_by_suffix, decimal=decimal))
@@ -267,10 +278,10 @@ def read_labelled(
         if not names.inputs and not is_measured:
             raise AdjoinError(
                 f"the model has no inputs, so its output '{names.output}' must be there to start"
-                f" from. {_listing(table)}"
+                f" from. {listing(table)}"
             )
         wanted = (*names.inputs, names.output) if is_measured else names.inputs
-        columns = [_pick(table, name)[0] for name in wanted]
+        columns = [pick(table, name)[0] for name in wanted]
         values = table.numbers(columns)
         lengths = {column.path: len(series) for column, series in zip(columns, values, strict=True)}
         if len(set(lengths.values())) > 1:
@@ -283,21 +294,31 @@ def read_labelled(
         n_inputs = len(names.inputs)
         axes = Axes.find(table.columns, columns[-1], columns)
         layout = lay_out(values, [column.path for column in columns], axes)
+        as_long = [c for c in table.columns if c in columns or len(c.values) == len(matrix)]
+        labels = _labels(as_long)
+        others = [column for column in as_long if column not in columns] if keeps_others else []
+        cells = zip(others, table.written(others), strict=True)
         return Experiment(
             matrix[:, :n_inputs],
             matrix[:, n_inputs] if is_measured else None,
-            tuple(column.name for column in columns),
-            _times(table, columns, len(matrix)),
+            tuple(labels[column] for column in columns),
+            tuple(layout.bounds),
             layout.step,
-            len(layout.bounds) - 1,
+            {labels[column]: values for column, values in cells},
+            tuple(labels.values()),
         )
 
 
-def _times(table: Table, chosen: Sequence[Column], n_samples: int) -> dict[str, list[Any]]:
-    """The columns that tell the time of every sample, and are no signal, by header."""
-    others = [column for column in table.columns if column not in chosen and is_time(column)]
-    written = {column.name: table.written(column) for column in others}
-    return {name: values for name, values in written.items() if len(values) == n_samples}
+def _labels(columns: Sequence[Column]) -> dict[Column, str]:
+    """What the file calls columns; where two have one name, with the struct or a number."""
+    uses = Counter(column.name for column in columns)
+    seen: Counter[str] = Counter()
+    labels = {}
+    for column in columns:
+        label = column.name if uses[column.name] == 1 else column.path
+        labels[column] = f"{label}.{seen[label]}" if seen[label] else label
+        seen[label] += 1
+    return labels
 
 
 @contextmanager
@@ -326,88 +347,6 @@ def _text(file: Path, decimal: str | None) -> Table:
     if decimal not in (None, ".", ","):
         raise AdjoinError(f"decimal must be '.', ',' or None, not {decimal!r}.")
     return read_text(file, decimal)
-
-
-def _pick_output(table: Table, output: str | None) -> Column:
-    if output is None and not table.find("y"):
-        raise AdjoinError(f"no column is called 'y'; name the output. {_listing(table)}")
-    target = _pick(table, "y" if output is None else output)
-    if len(target) > 1:
-        listed = ", ".join(repr(column.path) for column in target)
-        raise AdjoinError(f"the output must be one column; choose among {listed}.")
-    return target[0]
-
-
-def _pick_inputs(table: Table, inputs: str | Iterable[str] | None, target: Column) -> list[Column]:
-    if inputs is None:
-        # columns beside the output; its neighbours in a matrix are further outputs
-        others = [c for c in table.columns if c.owner == target.owner and c.group != target.group]
-        is_about_rows = (is_time, is_counter, is_record)
-        chosen = [c for c in others if c.has_numbers() and not any(is_(c) for is_ in is_about_rows)]
-        if not chosen:
-            raise AdjoinError(
-                "no numeric input is left; name the inputs, or none by inputs=() for an autonomous"
-                f" system. {_listing(table)}"
-            )
-        uses = Counter(column.path for column in table.columns)
-        for column in chosen:
-            _require_one(column.path, uses[column.path])
-        return chosen
-    # a name with a comma in it is a name
-    wanted = (inputs,) if isinstance(inputs, str) and table.find(inputs) else split_names(inputs)
-    return [column for name in wanted for column in _pick(table, name)]
-
-
-def _pick(table: Table, name: str) -> list[Column]:
-    """Return the columns that a name stands for."""
-    if not isinstance(name, str):
-        raise AdjoinError(f"{name!r} is not the name of a column. {_listing(table)}")
-    columns = table.find(name)
-    (path, times), *_ = Counter(column.path for column in columns).most_common(1) or [(name, 1)]
-    _require_one(path, times)
-    if columns:
-        return columns
-    for spelled in (legal_name, _without_unit):
-        found = [column for column in table.columns if spelled(column.name) == name]
-        if len(found) == 1:
-            return found
-    fields = [f"{column.path!r}" for column in table.columns if column.owner == name]
-    if fields:
-        raise AdjoinError(f"{name!r} is a struct; choose among its fields {', '.join(fields)}.")
-    if name in table.others:
-        raise AdjoinError(
-            f"the variable {name!r} ({table.others[name]}) is no vector or matrix of numbers; save"
-            " its series as variables of their own."
-        )
-    raise AdjoinError(f"no column is called {name!r}.{_suggestion(table, name)} {_listing(table)}")
-
-
-def _without_unit(name: str) -> str:
-    return split_unit(name)[0]
-
-
-def _require_one(path: str, times: int) -> None:
-    """Refuse names that occur twice."""
-    if times > 1:
-        raise AdjoinError(f"{times} columns are called {path!r}; give each its own name.")
-
-
-def _suggestion(table: Table, name: str) -> str:
-    """Find the column meant: in other letters, without its unit, or misspelled."""
-    spellings: dict[str, str] = {}
-    for text in table.names:
-        for spelling in (text, re.sub(_UNIT, "", text), legal_name(text)):
-            spellings.setdefault(spelling.casefold(), text)
-    close = difflib.get_close_matches(name.casefold(), spellings, n=1)
-    return f" Did you mean {spellings[close[0]]!r}?" if close else ""
-
-
-def _listing(table: Table) -> str:
-    names = [repr(name) for name in table.names]
-    if not names and table.others:
-        names = [f"{name!r} ({kind})" for name, kind in table.others.items()]
-        return f"No variable is a vector or matrix of numbers: {', '.join(names[:30])}."
-    return f"The columns are: {', '.join(names[:30])}{', …' if len(names) > 30 else ''}."
 
 
 def _check_series(
@@ -455,8 +394,7 @@ def _assemble(
         if name in spelling:
             raise AdjoinError(
                 f"the columns {spelling[name]!r} and {column.path!r} would both be the signal"
-                f" {name!r}; choose every column once, and rename one of two that are spelled"
-                " alike."
+                f" {name!r}; rename one of them."
             )
         spelling[name] = column.path
     *inputs, output = spelling

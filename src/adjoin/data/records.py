@@ -8,19 +8,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjoin.arrays import Float1D
+from adjoin.arrays import Float1D, Int1D
+from adjoin.data.missing import Missing, Truths, runs
 from adjoin.data.names import split_unit
 from adjoin.data.tables import Column
-from adjoin.data.timing import SECONDS, Timing, describe, measure, to_seconds
+from adjoin.data.timing import (
+    SECONDS,
+    Steps,
+    Timing,
+    describe,
+    measure,
+    measure_counts,
+    to_counts,
+    to_seconds,
+)
 from adjoin.errors import AdjoinError
 from adjoin.text import counted
-
-Truths = np.ndarray[Any, np.dtype[np.bool]]
 
 _TIME = re.compile(  # a lone T may be a temperature
     r"(?P<name>t|(?i:time|zeit|timestamp|date|datetime|secs?|seconds?))"
@@ -54,6 +63,8 @@ class Axes(NamedTuple):
     time: Column | None
     seconds: Float1D | None
     has_unit: bool
+    counter: Column | None = None
+    """What counts samples, where no column tells the time; then `seconds` are its counts."""
 
     @classmethod
     def find(cls, columns: Sequence[Column], target: Column, chosen: Sequence[Column]) -> Axes:
@@ -71,7 +82,30 @@ class Axes(NamedTuple):
             seconds = to_seconds(column.values, _time_unit(column), _is_date(column))
             if seconds is not None:
                 return cls(record, column, seconds, _time_unit(column).lower() in SECONDS)
-        return cls(record, times[0] if times else None, None, False)
+        time = times[0] if times else None
+        for column in beside:
+            counts = to_counts(column.values) if is_counter(column) else None
+            if counts is not None:
+                return cls(record, time, counts, False, column)
+        return cls(record, time, None, False)
+
+    def measure(self, seconds: Float1D, is_new: Truths) -> Steps | None:
+        """The steps of the time column or counter."""
+        return (measure if self.counter is None else measure_counts)(seconds, is_new)
+
+    def describe(
+        self, seconds: Float1D | None, steps: Steps | None, is_new: Truths, first: Int1D
+    ) -> Timing | None:
+        """What is worth knowing of them: of a counter, only that it does not just count on."""
+        if self.counter is not None and seconds is not None and steps is not None:
+            found = describe(self.counter.path, seconds, steps, is_new, first)
+            if (np.rint(np.diff(seconds)) != steps.step)[~is_new].any():
+                return replace(found, is_counter=True)
+        if self.time is None:
+            return None
+        if seconds is None or self.counter is not None:
+            return Timing(self.time.path)
+        return describe(self.time.path, seconds, steps, is_new, first)
 
 
 def _time_unit(column: Column) -> str:
@@ -82,31 +116,6 @@ def _time_unit(column: Column) -> str:
 
 def _is_date(column: Column) -> bool:
     return split_unit(column.name)[0].lower() in ("date", "datetime")
-
-
-class Missing(NamedTuple):
-    """Cells without a value: how many, the most in a row, in which columns, and in which rows.
-
-    ``runs`` are first rows and those behind the last, of ``n_rows``; of several files end to end.
-    """
-
-    n_cells: int = 0
-    longest: int = 0
-    columns: tuple[str, ...] = ()
-    runs: tuple[tuple[int, int], ...] = ()
-    n_rows: int = 0
-
-    def joined(self, other: Missing) -> Missing:
-        """Of two files together."""
-        columns = tuple(dict.fromkeys((*self.columns, *other.columns)))
-        moved = ((first + self.n_rows, end + self.n_rows) for first, end in other.runs)
-        return Missing(
-            self.n_cells + other.n_cells,
-            max(self.longest, other.longest),
-            columns,
-            (*self.runs, *moved),
-            self.n_rows + other.n_rows,
-        )
 
 
 class Layout(NamedTuple):
@@ -143,7 +152,7 @@ def lay_out(
     axes : Axes
     fill : int, optional
         Missing samples up to so many in a row are interpolated linearly, those of gaps in the time
-        column too; where there are more, a record ends.
+        column or counter too; where there are more, a record ends.
     fills_gaps : bool
         Whether gaps in the time column are filled like missing cells, or left to be seen.
     """
@@ -156,19 +165,17 @@ def lay_out(
     if fill is not None:
         missing = _count(series, names)
         if seconds is not None and fills_gaps:
-            series, seconds, is_new, note = _insert(series, seconds, is_new, fill)
+            series, seconds, is_new, note = _insert(series, axes, seconds, is_new, fill)
             notes += [note] if note else []
         series, is_cut, more = _interpolate(series, is_new, fill)
         notes += more
-    steps = None if seconds is None else measure(seconds, is_new)
+    steps = None if seconds is None else axes.measure(seconds, is_new)
     is_break = is_new if steps is None else is_new | steps.is_gap | steps.is_backward
     bounds = _stretches(is_break, is_cut)
     if not bounds:
         raise AdjoinError("no sample has a value of every signal; correct the file.")
     first = np.array([start for start, _ in bounds])
-    timing = None if axes.time is None else Timing(axes.time.path)
-    if axes.time is not None and seconds is not None:
-        timing = describe(axes.time.path, seconds, steps, is_new, first)
+    timing = axes.describe(seconds, steps, is_new, first)
     step = steps.step if steps is not None and axes.has_unit else None
     return Layout(series, bounds, timing, step, tuple(notes), missing)
 
@@ -188,28 +195,24 @@ def _changes(column: Column | None, n: int) -> Truths:
 
 def _count(series: Sequence[Any], names: Sequence[str]) -> Missing:
     is_missing = np.column_stack([np.isnan(values) for values in series])
-    runs = _runs(np.asarray(is_missing.any(axis=1)))
+    found_runs = runs(np.asarray(is_missing.any(axis=1)))
     found = tuple(name for name, bad in zip(names, is_missing.T, strict=True) if bad.any())
-    longest = max((b - a for a, b in runs), default=0)
-    return Missing(int(is_missing.sum()), longest, found, tuple(runs), len(is_missing))
-
-
-def _runs(is_true: Truths) -> list[tuple[int, int]]:
-    """Stretches of truths: first, and behind the last."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], is_true, [False]]).astype(np.int8)))
-    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+    longest = max((b - a for a, b in found_runs), default=0)
+    return Missing(int(is_missing.sum()), longest, found, tuple(found_runs), len(is_missing))
 
 
 def _insert(
-    series: list[Any], seconds: Float1D, is_new: Truths, fill: int
+    series: list[Any], axes: Axes, seconds: Float1D, is_new: Truths, fill: int
 ) -> tuple[list[Any], Float1D, Truths, str]:
-    """Put empty rows where the time column says that up to `fill` samples were lost."""
-    found = measure(seconds, is_new)
+    """Put empty rows where the time column or counter says that up to `fill` samples were lost."""
+    found = axes.measure(seconds, is_new)
     if found is None or not found.is_gap.any():
         return series, seconds, is_new, ""
     ratio = np.diff(seconds) / found.step
     n_lost = np.rint(ratio).astype(np.int64) - 1
-    is_lost = found.is_gap & (np.abs(ratio - n_lost - 1) < _NEAR_WHOLE) & (n_lost <= fill)
+    off = np.abs(ratio - n_lost - 1)
+    is_whole = (off < _NEAR_WHOLE if axes.counter is None else off == 0.0) & (n_lost > 0)
+    is_lost = found.is_gap & is_whole & (n_lost <= fill)
     if not is_lost.any():
         return series, seconds, is_new, ""
     where = np.repeat(np.flatnonzero(is_lost) + 1, n_lost[is_lost])
@@ -220,7 +223,8 @@ def _insert(
     marks = np.concatenate([[False], is_new])  # a row before which a record begins
     wider = np.insert(marks, where, False)[1:]
     samples, gaps = counted(len(where), "sample"), counted(int(is_lost.sum()), "gap")
-    note = f"{samples} missing in {gaps} of the time column interpolated"
+    clock = "time column" if axes.counter is None else "counter"
+    note = f"{samples} missing in {gaps} of the {clock} interpolated"
     return grown, np.interp(position, rows, seconds), wider, note
 
 
@@ -234,7 +238,7 @@ def _interpolate(
     for start, stop in pairwise(starts):
         for values in filled:
             part = values[start:stop]
-            for first, end in _runs(np.isnan(part)):
+            for first, end in runs(np.isnan(part)):
                 if end - first <= fill and first > 0 and end < len(part):
                     ends = [first - 1, end]
                     part[first:end] = np.interp(range(first, end), ends, part[ends])
@@ -257,5 +261,5 @@ def _stretches(is_break: Truths, is_cut: Truths) -> list[tuple[int, int]]:
     return [
         (start + a, start + b)
         for start, stop in pairwise(edges)
-        for a, b in _runs(is_kept[start:stop])
+        for a, b in runs(is_kept[start:stop])
     ]

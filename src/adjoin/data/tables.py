@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoin.data.missing import fill_remedy, runs
 from adjoin.data.names import plain_unit, split_unit
 from adjoin.errors import AdjoinError
 from adjoin.text import counted
@@ -93,14 +94,18 @@ class Table:
         paths = {name, _path(self.root, name)}
         return [c for c in self.columns if paths & {c.path, _path(c.owner, c.group)}]
 
-    def numbers(self, chosen: Sequence[Column], may_miss: bool = False) -> list[Any]:
-        """Return the values of columns, every one a number, or missing where that may be."""
+    def numbers(
+        self, chosen: Sequence[Column], may_miss: bool = False, can_fill: bool = False
+    ) -> list[Any]:
+        """Return the values of columns, every one a number, or missing where that may be.
+
+        The error about missing values names `fill` where the reader `can_fill`.
+        """
         return [column.values for column in chosen]
 
-    def written(self, column: Column) -> list[Any]:
-        """Return the values of a column as the file has them: numbers, or texts of any kind."""
-        values: list[Any] = column.values.tolist()
-        return values
+    def written(self, columns: Sequence[Column]) -> list[list[Any]]:
+        """Return the values of columns as the file has them: numbers, or texts of any kind."""
+        return [column.values.tolist() for column in columns]
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,28 +171,40 @@ class _TextTable(Table):
     text: _Text = field(kw_only=True)
     width: int = field(kw_only=True)
 
-    def numbers(self, chosen: Sequence[Column], may_miss: bool = False) -> list[Any]:
+    def numbers(
+        self, chosen: Sequence[Column], may_miss: bool = False, can_fill: bool = False
+    ) -> list[Any]:
         series = [_to_numbers(column.values, self.text.decimal) for column in chosen]
         is_bad = np.column_stack([np.isnan(values) for values in series])
-        if may_miss and is_bad.any():
-            # a cell that says that it is missing may be; one that is damaged is not
-            missing = [_says_missing(column.values) for column in chosen]
-            is_bad &= ~np.column_stack(missing)
         if is_bad.any():
-            raise AdjoinError(self._describe(chosen, is_bad))
+            # a cell that says that it is missing may be; one that is damaged is not
+            is_missing = np.column_stack([_says_missing(column.values) for column in chosen])
+            is_damaged = is_bad & ~is_missing
+            is_bad = is_damaged if may_miss else is_bad
+            if is_bad.any():
+                is_gap = can_fill and not is_damaged.any()
+                longest = (
+                    max(b - a for a, b in runs(np.asarray(is_bad.any(axis=1)))) if is_gap else 0
+                )
+                raise AdjoinError(self._describe(chosen, is_bad, longest))
         return series
 
-    def written(self, column: Column) -> list[Any]:
+    def written(self, columns: Sequence[Column]) -> list[list[Any]]:
         """Return the very texts, so that no digit of a time stamp changes; "." marks decimals."""
-        position, found = int(column.values.name), []
-        for _, fields in self.text.rows():
-            cell = fields[position].strip() if position < len(fields) else ""
-            is_comma = self.text.decimal == "," and re.fullmatch(_NUMBER, cell)
-            found.append(cell.replace(",", ".") if is_comma else cell)
+        found: list[list[Any]] = [[] for _ in columns]
+        positions = [int(column.values.name) for column in columns]
+        for _, fields in self.text.rows() if columns else ():
+            for position, cells in zip(positions, found, strict=True):
+                cell = fields[position].strip() if position < len(fields) else ""
+                is_comma = self.text.decimal == "," and re.fullmatch(_NUMBER, cell)
+                cells.append(cell.replace(",", ".") if is_comma else cell)
         return found
 
-    def _describe(self, chosen: Sequence[Column], is_bad: Any) -> str:
-        """Say where the first bad cells are, what is in them, and what to do."""
+    def _describe(self, chosen: Sequence[Column], is_bad: Any, longest: int) -> str:
+        """Say where the first bad cells are, what is in them, and what to do.
+
+        `longest` is of runs of rows that can be filled in; 0 if none can.
+        """
         found: dict[str, str] = {}
         rows = np.flatnonzero(is_bad.any(axis=1))[:3].tolist()
         for i, (line, fields) in enumerate(islice(self.text.rows(), rows[-1] + 1)):
@@ -205,6 +222,8 @@ class _TextTable(Table):
         total = f" ({n_bad} such cells in all)" if n_bad > 3 else ""
         remedies = dict.fromkeys(filter(None, list(found.values())[:3]))
         advice = "; ".join(remedies) or "correct the file, or choose other columns"
+        if longest:
+            advice = f"{fill_remedy(longest)}; or {advice}"
         return f"{'; '.join(list(found)[:3])}{total}; {advice}."
 
 

@@ -1,7 +1,8 @@
 """What a column of times says: the sampling time, and where one record ends and the next begins.
 
-Receives the cells of a time column and its unit from ``records``; gives a `Timing`, which a
-`Dataset` keeps and ``checking`` puts into words. Samples count from 0.
+Receives the cells of a time column and its unit from ``records``, or those of a column that counts
+samples; gives a `Timing`, which a `Dataset` keeps and ``checking`` puts into words. Samples count
+from 0.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ _MOST_OFF = 0.1
 """Uneven steps up to this share are stray gaps and jitter; beyond, the sampling is irregular."""
 _MOST_SAME = 0.2
 """Repeated stamps up to this share are faults; beyond, the clock is coarser than the sampling."""
+_ROLLOVERS = (2**4, 2**8, 2**16)
+"""Counters of 4, 8 and 16 bits begin again at 0 behind their last value, and no record ends."""
 _SHORTEST = 3  # samples between two times that a clock goes back, on average
 _SAME_STEP = 0.01  # to which sampling times agree
 _DIGITS = 9  # of a sampling time: what remains beyond is rounding of the stamps
@@ -72,6 +75,8 @@ class Timing:
         Steps that a twentieth of all are below and above, in seconds.
     starts : tuple of float
         When each record begins, in seconds after the first stamp.
+    is_counter : bool
+        Whether the column counts samples: then all of these are counts in place of seconds.
     """
 
     column: str
@@ -85,6 +90,7 @@ class Timing:
     shortest: float = 0.0
     longest: float = 0.0
     starts: tuple[float, ...] = ()
+    is_counter: bool = False
 
     def moved(self, samples: Sequence[int]) -> Timing:
         """The same with records that begin so many samples later."""
@@ -98,7 +104,9 @@ class Timing:
         return self if self.step is None else replace(self, step=self.step * factor)
 
     def joined(self, other: Timing) -> Timing:
-        """Of two data sets whose records are joined."""
+        """Of two data sets whose records are joined; counts cannot be joined to seconds."""
+        if self.is_counter != other.is_counter:
+            return replace(other if self.is_counter else self, starts=())
         return replace(
             self,
             jitter=max(self.jitter, other.jitter),
@@ -206,6 +214,43 @@ def measure(seconds: Float1D, is_new: np.ndarray[Any, np.dtype[np.bool]]) -> Ste
     if jitter > 0.01 and not is_irregular and kept.size:
         usual = float(kept.mean())  # rounded stamps: the median is one of two values beside it
     return Steps(_plain(usual), is_gap, is_backward, is_irregular, jitter)
+
+
+def to_counts(values: Any) -> Float1D | None:
+    """The cells of a counter, going on behind a rollover; None where not all are whole numbers."""
+    import pandas
+
+    values = pandas.Series(values)
+    if values.dtype.kind not in "iuf":
+        return None
+    counts = values.to_numpy(np.float64)
+    if len(counts) < 2 or not np.isfinite(counts).all() or (counts != np.rint(counts)).any():
+        return None
+    size = counts.max() + 1.0
+    is_rolled = counts.min() == 0.0 and size in _ROLLOVERS and (np.diff(counts) == 1 - size).any()
+    if not is_rolled:
+        return np.asarray(counts)
+    return np.asarray(counts[0] + np.append(0.0, np.cumsum(np.diff(counts) % size)))
+
+
+def measure_counts(counts: Float1D, is_new: np.ndarray[Any, np.dtype[np.bool]]) -> Steps | None:
+    """The usual step of a counter, and where it is another; None where it counts no samples.
+
+    A counter steps by one constant in all rows but a few, so that any other step is one of lost
+    rows. Where more than a tenth are, the column may count something else: it is irregular, and
+    tells no records apart.
+    """
+    steps = np.rint(np.diff(counts))  # what was filled in is whole but for rounding
+    own = steps[~is_new]
+    forward, n_back, n_same = own[own > 0], (own < 0).sum(), (own == 0).sum()
+    is_clock = forward.size > 0 and _SHORTEST * (n_back + 1) <= own.size + 1
+    if not is_clock or n_same > _MOST_SAME * own.size:
+        return None
+    usual = float(np.sort(forward)[forward.size // 2])
+    is_irregular = bool((forward != usual).sum() > _MOST_OFF * own.size)
+    is_told = ~is_new & (not is_irregular)
+    is_gap = (steps > 0) & (steps != usual)
+    return Steps(usual, is_gap & is_told, (steps < 0) & is_told, is_irregular, 0.0)
 
 
 def _repeats(steps: Float1D) -> Float1D:

@@ -32,6 +32,7 @@ from adjoin.report.page_words import (
     LONG_NAME,
     LONG_TERM,
     breakable,
+    mark_of_run,
     with_code,
 )
 from adjoin.report.series import unit_of
@@ -143,6 +144,7 @@ def make_page(
         data=[_describe(part.label, part.data) for part in found.parts],
         settings=_flat({k: v for k, v in all_chains.settings.items() if k != "stages"}),
         source=source,
+        mark=mark_of_run(source) if source else "",
         python=_python(found, source or "run.nc"),
         long=_LONG,
     )

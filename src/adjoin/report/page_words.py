@@ -6,6 +6,7 @@ Receives texts of a run; gives the templates texts and markup. All text passes e
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from markupsafe import Markup, escape
 
@@ -16,6 +17,7 @@ LONG_TERM = 44
 """Characters, beyond which a term is set as text that can break."""
 LONG_NAME = 20
 """Characters, beyond which a signal is no symbol of a formula."""
+_HEAD = 4096  # bytes of a page, which hold its mark
 _LONG_EQUATION = 420  # characters: about what a first screen has room for
 
 _VALUE = r"'[^']*'|\"[^\"]*\"|[\d.]+[\w.]*|[A-Z][A-Z.]+\b|\w*[./]\w[\w./]*"
@@ -33,6 +35,20 @@ _COMMAND = re.compile(
 )
 _LAG = re.compile(r"(\(k-\d+\)[\^\d]*[*,;]?)")
 _BREAKS = re.compile(r"(?<=[_*+)])(?=\w)")
+
+
+def mark_of_run(source: str) -> Markup:
+    """The line in the head of a page that says which run it is of."""
+    return Markup('<meta name="adjoin-run" content="{}">').format(source)
+
+
+def is_page_of(page: Path, source: str) -> bool:
+    """Whether a file is a page about that run, which may be made again."""
+    try:
+        with page.open("rb") as file:
+            return str(mark_of_run(source)).encode() in file.read(_HEAD)
+    except OSError:
+        return False
 
 
 def without_level(level: str, short: str) -> str:

@@ -235,7 +235,10 @@ def _draw_records(ax: Axes, data: Dataset, seen: Evidence) -> None:
         end = float(time[-1])
     if end is not None and end > starts[0]:
         ax.set_xlim(starts[0], end)
-    _label(ax, data, "time (s)" if has_times or data.sampling_time else "sample", seen.signals[0])
+    label = "time (s)" if has_times or data.sampling_time else "sample"
+    if timing is not None and timing.is_counter:
+        label = timing.column if has_times and timing.n_backward == 0 else "sample"
+    _label(ax, data, label, seen.signals[0])
 
 
 def _draw_steps(ax: Axes, data: Dataset, seen: Evidence) -> None:

@@ -7,6 +7,7 @@ series and their scores. Without a measured output runs start at rest, and nothi
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from adjoin.arrays import Float1D, Float2D
+from adjoin.data.columns import place_of
 from adjoin.data.dataset import Dataset, Record
 from adjoin.errors import AdjoinError
 from adjoin.model import Model
@@ -25,7 +27,7 @@ from adjoin.results.scoring import Errors, ModelRun, Part, Scores, errors_of
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What comes of it; lists are by record, of which there is one.
+    """What comes of it; lists are by record, each of which is run by itself.
 
     Parameters
     ----------
@@ -40,6 +42,8 @@ class Trial:
         How many models of a posterior are run for the bands.
     seed : int or None
         Of the draws and their noise.
+    bounds : sequence of (int, int)
+        First row of every record, and the row behind its last. Default: all rows are one.
     """
 
     subject: Model | Collection
@@ -48,6 +52,7 @@ class Trial:
     steps_ahead: int | None = None
     draws: int = 100
     seed: int | None = 0
+    bounds: Sequence[tuple[int, int]] = ()
 
     def __post_init__(self) -> None:
         if self.steps_ahead is not None and self.output is None:
@@ -55,16 +60,27 @@ class Trial:
                 f"predicting {self.steps_ahead} steps ahead needs the measured output"
                 f" '{self.model.names.output}', which the data do not have"
             )
-        if len(self.inputs) <= self.n_window:
-            raise AdjoinError(
-                f"{len(self.inputs)} samples do not reach beyond the {self.n_window} that seed the"
-                " run"
-            )
+        for number, record in enumerate(self._records):
+            if len(record) <= self.n_window:
+                raise AdjoinError(
+                    f"{len(record)} samples{place_of(number, self.n_records)} do not reach beyond"
+                    f" the {self.n_window} that seed the run; give longer records"
+                )
 
     @property
     def model(self) -> Model:
         """The model, or the MAP model of the posterior."""
         return self.subject if isinstance(self.subject, Model) else self.subject.map_model
+
+    @property
+    def n_records(self) -> int:
+        """How many records there are."""
+        return max(1, len(self.bounds))
+
+    @cached_property
+    def _records(self) -> list[Float2D]:
+        bounds = self.bounds or [(0, len(self.inputs))]
+        return [self.inputs[start:stop] for start, stop in bounds]
 
     @property
     def n_window(self) -> int:
@@ -80,7 +96,8 @@ class Trial:
     def _measured(self) -> Dataset | None:
         if self.output is None:
             return None
-        return Dataset((Record(self.inputs, self.output),), self.model.names)
+        outputs = [self.output[a:b] for a, b in self.bounds or [(0, len(self.output))]]
+        return Dataset(tuple(map(Record, self._records, outputs)), self.model.names)
 
     @cached_property
     def _scored(self) -> ModelRun | Part | None:
@@ -100,7 +117,7 @@ class Trial:
         """The model's free run, or its predictions so many steps ahead."""
         if self._measured is None:
             at_rest = np.full(self.n_window, self.model.offsets.get(self.model.names.output, 0.0))
-            return self.model.free_response([self.inputs], [at_rest]).series
+            return self.model.free_response(self._records, [at_rest] * self.n_records).series
         if self.steps_ahead is not None:
             data = self._measured
             return self.model.predicted_response(data.inputs, data.outputs, self.steps_ahead).series
@@ -112,12 +129,12 @@ class Trial:
         """Which inputs leave the range that was fitted; a lone model does not know that range."""
         if isinstance(self.subject, Model):
             return ()
-        return tuple(beyond_range([self.inputs], self.subject.data))
+        return tuple(beyond_range(self._records, self.subject.data))
 
     @property
     def is_diverged(self) -> bool:
         """Whether the model's series is lost somewhere: it ran away."""
-        return bool(np.isnan(self.series[0]).any())
+        return any(bool(np.isnan(series).any()) for series in self.series)
 
     @cached_property
     def prediction(self) -> Prediction | None:
@@ -131,7 +148,7 @@ class Trial:
             )
         if isinstance(self._scored, Part):
             return self._scored.prediction
-        return self.subject.simulate_records([self.inputs], None, self.draws, self.seed)
+        return self.subject.simulate_records(self._records, None, self.draws, self.seed)
 
     @cached_property
     def errors_ahead(self) -> Errors | None:
@@ -150,14 +167,17 @@ class Trial:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """All series by name: `sample`, `measured`, `model`, `mean`, `median`, `sd`, the bands."""
+        """All series by name, records end to end.
+
+        `sample`, `measured`, `model`, `mean`, `median`, `sd`, and the bands.
+        """
         columns: dict[str, Any] = {"sample": range(len(self.inputs))}
         if self.output is not None:
             columns["measured"] = self.output
-        columns["model"] = self.series[0]
+        columns["model"] = np.concatenate(self.series)
         if self.prediction is not None:
             found = self.prediction
-            columns |= {"mean": found.mean[0], "median": found.median[0], "sd": found.sd[0]}
-            bands = found.bands.items()
-            columns |= {f"q{100 * quantile:g}": band[0] for quantile, band in bands}
+            series = {"mean": found.mean, "median": found.median, "sd": found.sd}
+            series |= {f"q{100 * quantile:g}": band for quantile, band in found.bands.items()}
+            columns |= {name: np.concatenate(parts) for name, parts in series.items()}
         return columns

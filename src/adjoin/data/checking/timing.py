@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from adjoin.data.checking.finding import Evidence, Finding
 from adjoin.data.dataset import Dataset
-from adjoin.data.records import Missing
+from adjoin.data.missing import MOST_FILLED, Missing, fill_remedy
+from adjoin.data.timing import Timing
 from adjoin.levels import CAUTION, GOOD, POOR
 from adjoin.text import counted, percent
 
@@ -18,8 +19,6 @@ _SHORTEST = 12
 _JITTER = 0.05
 """Jitter of 5 % of a step moves a signal with ten samples per period by 3 % of its size, which is
 the noise of 30 dB."""
-_MOST_FILLED = 20
-"""Longer runs of missing values are not worth inventing."""
 
 
 def find_timing(data: Dataset) -> Iterator[Finding]:
@@ -28,6 +27,9 @@ def find_timing(data: Dataset) -> Iterator[Finding]:
     if timing is None:
         return
     records = Evidence("records", (data.names.output,))
+    if timing.is_counter:
+        yield from _find_counting(timing, records)
+        return
     if timing.step is None and timing.n_backward > 0.5 * data.n_samples:
         yield Finding(
             "time-descends",
@@ -66,18 +68,8 @@ def find_timing(data: Dataset) -> Iterator[Finding]:
             evidence=Evidence("steps"),
         )
     if timing.n_gaps:
-        n = timing.n_gaps
-        n_lost = round(timing.longest_gap / timing.step) - 1
-        yield Finding(
-            "gaps",
-            CAUTION,
-            f"there {'is' if n == 1 else 'are'} {counted(n, 'gap')} in the time column, the longest"
-            f" of {timing.longest_gap:.3g} s; a record ends there.",
-            f"fill={n_lost} interpolates {'it' if n == 1 else 'them'}"
-            if 0 < n_lost <= _MOST_FILLED
-            else "",
-            records,
-        )
+        length = f"{timing.longest_gap:.3g} s"
+        yield _gaps(timing, timing.step, "in the time column", length, records)
     if timing.n_duplicates:
         yield Finding(
             "repeated-times",
@@ -98,19 +90,69 @@ def find_timing(data: Dataset) -> Iterator[Finding]:
         )
 
 
+def _gaps(timing: Timing, step: float, where: str, length: str, records: Evidence) -> Finding:
+    n, n_lost = timing.n_gaps, round(timing.longest_gap / step) - 1
+    return Finding(
+        "gaps",
+        CAUTION,
+        f"there {'is' if n == 1 else 'are'} {counted(n, 'gap')} {where}, the longest of {length};"
+        " a record ends there.",
+        f"fill={n_lost} interpolates {'it' if n == 1 else 'them'}"
+        if 0 < n_lost <= MOST_FILLED
+        else "",
+        records,
+    )
+
+
+def _find_counting(timing: Timing, records: Evidence) -> Iterator[Finding]:
+    """What a counter of samples said that does not just count on."""
+    column, step = timing.column, timing.step or 1.0
+    if timing.is_irregular:
+        yield Finding(
+            "uneven-counter",
+            CAUTION,
+            f"the column {column!r} is called a counter, but more than a tenth of its steps differ"
+            f" from {step:g}: if it counts samples, rows are missing all over the file, and a lag"
+            " means another time at every sample.",
+            "rename the column if it counts something else; else read the file with all its rows",
+            records,
+        )
+        return
+    if timing.n_gaps:
+        n_lost = round(timing.longest_gap / step) - 1
+        length = f"{counted(n_lost, 'missing row')}" if n_lost > 0 else "less than a row"
+        yield _gaps(timing, step, f"in the counter {column!r}", length, records)
+    if timing.n_duplicates:
+        n = timing.n_duplicates
+        yield Finding(
+            "repeated-times",
+            CAUTION,
+            f"{counted(n, 'value')} of the counter {column!r} {'repeats' if n == 1 else 'repeat'}"
+            " the one before: samples written twice.",
+            "delete rows that were written twice",
+            records,
+        )
+    if timing.n_backward:
+        yield Finding(
+            "counter-restarts",
+            GOOD,
+            f"the counter {column!r} goes back {counted(timing.n_backward, 'time')}; a new record"
+            " begins there.",
+            evidence=records,
+        )
+
+
 def find_missing(missing: Missing) -> Iterator[Finding]:
     """Cells without a value."""
     if not missing.n_cells:
         return
-    is_short = missing.longest <= _MOST_FILLED
+    is_short = missing.longest <= MOST_FILLED
     yield Finding(
         "missing-values",
         CAUTION if is_short else POOR,
         f"{counted(missing.n_cells, 'value')} {'is' if missing.n_cells == 1 else 'are'} missing in"
         f" {', '.join(missing.columns)}, up to {missing.longest} in a row.",
-        f"fill={missing.longest} interpolates them"
-        if is_short
-        else f"fill={_MOST_FILLED} interpolates short runs, and ends records at longer ones",
+        fill_remedy(missing.longest),
         Evidence("missing", missing.columns, stretches=missing.runs, value=float(missing.n_rows)),
     )
 
