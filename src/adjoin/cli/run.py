@@ -65,11 +65,6 @@ def report(
 
     [dim]Example:[/dim] adjoin report rig.nc --data test.csv --model rig.json
     """
-    page = out or run.with_suffix(".html")
-    # The page beside its run is kept up with it; one that is somebody else's is not touched.
-    own = () if out or not is_page_of(page, run.name) else ("report",)
-    written = {"report": page, "model": model, "python": python, "latex": latex}
-    require_writable(written, [run, *(data or [])], force, own)
     screen = console(stderr=True)
     with screen.status("reading the run …"):
         from adjoin.data.dataset import Dataset
@@ -81,11 +76,16 @@ def report(
         from adjoin.results.scoring import TEST
 
         all_chains = load(run)
+    page = out or run.with_suffix(".html")
+    # The page beside its run is kept up with it; one that is somebody else's is not touched.
+    own = () if out or not is_page_of(page, run.name) else ("report",)
+    written = {"report": page, "model": model, "python": python, "latex": latex}
+    require_writable(written, [run, *(data or [])], force, own)
+    with screen.status("simulating …"):
         files = data or []
         tests = [read_measured(file, all_chains.data, decimal) for file in files]
         test = Dataset.join(tests) if tests else None
         test_name = " + ".join(file.name for file in files) or TEST
-    with screen.status("simulating …"):
         assessment = assess(all_chains, test, draws, test_name)
         assessment.prepare()
     write_page(assessment, page, title, run.name)
