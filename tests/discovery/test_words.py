@@ -29,6 +29,6 @@ def test_it_says_whether_the_equation_is_the_only_one(found: Discovery) -> None:
 
 def test_where_no_step_is_left_what_is_amiss_is_still_said() -> None:
     narrow = Answer("caution", "With care: its bands are too narrow", ())
-    assert without_steps(narrow).endswith("and with care: its bands are too narrow")
+    assert without_steps(narrow).endswith("with care (its bands are too narrow)")
     assert "nothing more" not in without_steps(narrow)
     assert without_steps(Answer("good", "Yes", ())).startswith("nothing more is asked for")

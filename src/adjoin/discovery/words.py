@@ -65,7 +65,7 @@ def without_steps(trusted: Answer) -> str:
     """What to do where no step is known to help, and what to mind."""
     if trusted.level == GOOD:
         return f"nothing more is asked for; {_RUN_IT}"
-    return f"{_RUN_IT}, and with care: {trusted.cause}"
+    return f"{_RUN_IT}, with care ({trusted.cause})"
 
 
 def _print_candidates(console: Console, found: Discovery) -> None:
