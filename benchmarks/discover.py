@@ -5,7 +5,7 @@ Rigs are those of ``rigs.py``, fitted on their training part alone, and records 
 free run and are not scored. NMSE %, free run on test data:
 
 - *held out*: what the comparison says of the chosen equation, in percent of the output's variance;
-- *equation*, *average*: the chosen equation, and the mean of the best candidates;
+- *equation*, *average*: the chosen equation, and the median of the best candidates;
 - *bound*: rigs: the best of the full manual grid as judged on test data (``--grid`` names the file
   of ``rigs.py --json``); records: the best reference.
 

@@ -8,5 +8,6 @@ from numpy.typing import NDArray
 Float1D = NDArray[np.float64]
 Float2D = NDArray[np.float64]
 Float3D = NDArray[np.float64]
+Bool1D = NDArray[np.bool_]
 Int1D = NDArray[np.int64]
 Int2D = NDArray[np.int64]

@@ -1,8 +1,8 @@
-"""The best candidates together: the mean of their free runs, and how far they are apart.
+"""The best candidates together: the median of their free runs at every sample.
 
 One stretch of held-out data is a poor chooser between candidates that are nearly as good; their
-mean is better than most of them, and their spread says what choosing another one would have done.
-Receives models; gives an `Average`, which runs them and leaves out those that are lost.
+median is better than most of them, and one that drifts away does not pull it along, as it would a
+mean. Receives models; gives an `Average`, which runs them and leaves out those that are lost.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Average:
         return f"Average({len(self)} models)"
 
     def simulate(self, u: Any, y_init: Any = None) -> Any:
-        """The mean of the models' free runs; arguments as for `Model.simulate`, or a `Dataset`."""
+        """The median of the free runs; arguments as for `Model.simulate`, or a `Dataset`."""
         names = self.models[0].names
         if isinstance(u, Dataset):
             runs = self.runs(u.inputs, [output[: self.n_seed] for output in u.outputs])
@@ -55,19 +55,12 @@ class Average:
         return max(model.max_lag for model in self.models)
 
     def runs(self, inputs: Sequence[Float2D], seeds: Sequence[Float1D] | None) -> list[Float1D]:
-        """The mean over the models that stay in the whole of a record; NaN where none does."""
-        return [mean for mean, _ in self.spread(inputs, seeds)]
-
-    def spread(
-        self, inputs: Sequence[Float2D], seeds: Sequence[Float1D] | None
-    ) -> list[tuple[Float1D, Float1D]]:
-        """For every record the mean, and the standard deviation between the models."""
+        """The median over the models that stay in the whole of a record; NaN where none does."""
         every = [model.free_response(inputs, seeds).series for model in self.models]
         found = []
         for i, record in enumerate(inputs):
             kept = [runs[i] for runs in every if np.isfinite(runs[i]).all()]
-            lost = np.full(len(record), np.nan)
-            found.append((np.mean(kept, axis=0), np.std(kept, axis=0)) if kept else (lost, lost))
+            found.append(np.median(kept, axis=0) if kept else np.full(len(record), np.nan))
         return found
 
 

@@ -108,7 +108,7 @@ class Discovery:
         return replace(self, posterior=self.posterior.with_source(files, options=options))
 
     def simulate(self, u: Any, y_init: Any = None) -> Any:
-        """The mean of the best candidates' free runs; a `Dataset` seeds itself."""
+        """The median of the best candidates' free runs; a `Dataset` seeds itself."""
         return self.average.simulate(u, y_init)
 
     @cached_property

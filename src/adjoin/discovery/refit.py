@@ -1,8 +1,7 @@
 """The terms of a finished equation, fitted to other data.
 
-What was grown on all data is held against each fold once more, its terms kept and its coefficients
-fitted without what that fold holds out: a structure that only suits the data it was grown on shows
-itself there. Receives models; gives the ranking a second opinion.
+Receives a model, data and the setting it is of; gives the model at the optimum of these data, for
+the second look of ``second_look``.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from adjoin.arrays import Bool1D
 from adjoin.checks import require_seed
 from adjoin.data.dataset import Dataset
 from adjoin.data.scaling import Scaling
@@ -23,8 +24,8 @@ from adjoin.discovery.lags import ORDERS, far_lags
 from adjoin.discovery.posteriors import Drawn, choose_settings, draw, sample
 from adjoin.discovery.quiet import QuietIdentifier
 from adjoin.discovery.ranking import Candidate, beats, best_few, choose, order, rank
-from adjoin.discovery.refit import refit
-from adjoin.discovery.scan import N_BLOCKS, Path, block_errors, grow, scan, variance
+from adjoin.discovery.scan import N_BLOCKS, Path, grow, scan, variance
+from adjoin.discovery.second_look import larger, look_again, telling
 from adjoin.discovery.settings import LINEAR, Effort, Setting, make_settings
 from adjoin.errors import AdjoinError
 from adjoin.grammar import Structure
@@ -157,10 +158,15 @@ class Work:
         for setting in dict.fromkeys(one.setting for one in kept):
             paths[setting] = grow(setting, self.data, self.known, self.seed)
         grown = {one: _of_size(paths[one.setting], one.n_terms) for one in kept}
-        again = {self._again(one, model, folds): model for one, model in grown.items()}
+        looks = {one: self._look(one, model, folds) for one, model in grown.items()}
+        tells = telling(looks.values())
+        again = {
+            self._again(one, looks[one], tells, len(model.theta)): model
+            for one, model in grown.items()
+        }
         drawn = self._draw(ranked, folds)
         best = min(again, key=order)
-        sampled, posteriors = self._preferred(drawn, best, folds)
+        sampled, posteriors = self._preferred(drawn, best, folds, tells)
         paths_once = [one for one in ranked if one not in grown]
         everything = sorted([*again, *posteriors, *paths_once], key=order)
         if sampled is not None:
@@ -176,16 +182,12 @@ class Work:
         fold = folds[_middle(chosen, folds)]
         return Settled(everything, best, chosen, average, posterior, trial, fold)
 
-    def _again(self, one: Candidate, model: Model, folds: Sequence[Fold]) -> Candidate:
-        """A candidate with the larger of two errors.
+    def _look(self, one: Candidate, model: Model, folds: Sequence[Fold]) -> np.ndarray:
+        return look_again(model, one.setting, folds, self.n_seed)
 
-        That of what was grown without a fold, and that of these terms fitted without it.
-        """
-        errors = [
-            block_errors(refit(model, fold.fitted, one.setting), fold.held_out, self.n_seed)
-            for fold in folds
-        ]
-        return one.with_error(np.maximum(one.error, np.array(errors)), len(model.theta), self.scale)
+    def _again(self, one: Candidate, look: np.ndarray, tells: Bool1D, n_terms: int) -> Candidate:
+        """A candidate with the larger of two errors, where the second look tells something."""
+        return one.with_error(larger(one.error, look, tells), n_terms, self.scale)
 
     def _draw(self, ranked: Sequence[Candidate], folds: Sequence[Fold]) -> list[Drawn]:
         settings = choose_settings(ranked, self.effort, self.data.n_samples)
@@ -210,7 +212,7 @@ class Work:
         )
 
     def _preferred(
-        self, drawn: Sequence[Drawn], best: Candidate, folds: Sequence[Fold]
+        self, drawn: Sequence[Drawn], best: Candidate, folds: Sequence[Fold], tells: Bool1D
     ) -> tuple[tuple[Candidate, Posterior, Posterior] | None, list[Candidate]]:
         """The best posterior, fitted to all data, if it does as well as the best of the paths.
 
@@ -224,7 +226,10 @@ class Work:
             self.say("the posterior of the chosen setting")
             setting, how = one.candidate.setting, (self.effort, self.known, self.seed, self.n_jobs)
             posterior = sample(setting, self.data, None, *how)
-            candidate = found[one] = self._again(one.candidate, posterior.map_model, folds)
+            model = posterior.map_model
+            look = self._look(one.candidate, model, folds)
+            candidate = self._again(one.candidate, look, tells, len(model.theta))
+            found[one] = candidate
             if _is_as_good(candidate, best):
                 trial = one.posteriors[_middle(candidate, folds)]
                 return (candidate, posterior, trial), [*found.values()]

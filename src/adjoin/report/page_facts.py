@@ -176,7 +176,7 @@ def tried_of(discovered: Discovered) -> dict[str, Any]:
         sentences.append(
             f"The simulation of the equation is {_share_text(discovered.apart)} of the output's"
             f" standard deviation from the average of the best {len(discovered.average)} models,"
-            " which predicts more safely than any one of them."
+            " the simulation that choosing another one of them changes least."
         )
     if discovered.beyond:
         named = ", ".join(

@@ -1,0 +1,46 @@
+r"""Finished equations held against every fold once more, and which folds have something to say.
+
+What was grown on all data keeps its terms, and its coefficients are fitted without what a fold
+holds out: a structure that only suits the data it was grown on shows itself there. The larger of
+both errors counts,
+
+.. math:: e_f = \max(e_f^\text{grown}, e_f^\text{again}) \quad\text{for folds } f \text{ that tell}.
+
+A fold does not tell where more than half of the equations are lost: it holds out the only samples
+that say anything about some coefficients of these terms, as the ends of a range, so that a run that
+leaves the data says nothing against an equation whose coefficients are fitted to them. Receives
+models with the settings they are of; gives `ranking` errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from adjoin.arrays import Bool1D
+from adjoin.discovery.folds import Fold
+from adjoin.discovery.refit import refit
+from adjoin.discovery.scan import block_errors
+from adjoin.discovery.settings import Setting
+from adjoin.model import Model
+
+_MOST_LOST = 0.5  # share of the equations
+
+
+def look_again(model: Model, setting: Setting, folds: Sequence[Fold], n_seed: int) -> np.ndarray:
+    """The held-out errors of a model's terms, (n_folds, n_blocks), infinite where a run is lost."""
+    return np.array(
+        [block_errors(refit(model, fold.fitted, setting), fold.held_out, n_seed) for fold in folds]
+    )
+
+
+def telling(looks: Iterable[np.ndarray]) -> Bool1D:
+    """Which folds tell between the equations: those that lose at most half of them."""
+    is_lost = np.array([~np.isfinite(errors).all(axis=1) for errors in looks])
+    return np.asarray(is_lost.mean(axis=0) <= _MOST_LOST)
+
+
+def larger(grown: np.ndarray, again: np.ndarray, tells: Bool1D) -> np.ndarray:
+    """The larger of both errors in the folds that tell, the first elsewhere."""
+    return np.where(tells[:, None], np.maximum(grown, again), grown)
