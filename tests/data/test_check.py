@@ -20,7 +20,7 @@ from typer.main import get_command
 
 from adjoin import AdjoinError, DataCheck, Dataset, check_data, datasets, read_data
 from adjoin.cli.app import app
-from adjoin.cli.spelling import spell_for_fit
+from adjoin.cli.spelling import spell_for_discover, spell_for_fit
 from adjoin.data import defects
 from adjoin.data.check import check_files
 from adjoin.data.checking.finding import Finding
@@ -291,6 +291,13 @@ def test_every_remedy_names_options_that_exist() -> None:
                 assert hasattr(Dataset, method)
             spelled = spell_for_fit(finding.remedy)
             assert not re.search(r"\b[a-z_]+=", spelled.replace("sampling_time", "x")), spelled
+            spelled = spell_for_discover(finding.remedy)  # as check, discover and its page have it
+            for command, option, value in re.findall(
+                r"(adjoin fit )?(--[a-z-]+)(?: ([\w.'…]+))?", spelled
+            ):
+                name = "fit" if command else "discover"
+                assert _parses(root.commands[name], option, value), spelled
+            spelled = spell_for_fit(finding.remedy)
             for option, value in re.findall(r"(--[a-z-]+)(?: ([\w.'…]+))?", spelled):
                 assert any(_parses(root.commands[name], option, value) for name in COMMANDS), (
                     spelled

@@ -19,7 +19,7 @@ from adjoin.cli.data import (
 )
 from adjoin.cli.output import DecimalOption, ForceOption, JsonOption, console, print_json
 from adjoin.cli.run import require_writable
-from adjoin.cli.spelling import spell_for_fit
+from adjoin.cli.spelling import spell_for_discover
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,12 +69,13 @@ def check(
     if page is not None:
         from adjoin.report.data_findings import write_check_page
 
-        write_check_page(found, page, spell=spell_for_fit)
+        write_check_page(found, page, spell=spell_for_discover)
         console(stderr=True).print(f"report: {page}", markup=False, highlight=False)
     if as_json:
         plain = found.plain
         for finding in plain["findings"]:
-            finding["remedy"] = spell_for_fit(finding["remedy"])
+            for text in ("words", "remedy"):
+                finding[text] = spell_for_discover(finding[text])
         print_json(plain)
     else:
         print_check(console(), found)
@@ -89,6 +90,6 @@ def print_check(screen: Console, found: DataCheck) -> None:
     table = Table("level", "what", "what to do", box=None, padding=(0, 2, 0, 0))
     for finding in found.findings:
         level = f"[{_SHADE[finding.level]}]{finding.level}[/]"
-        words, remedy = finding.words, spell_for_fit(finding.remedy)
+        words, remedy = spell_for_discover(finding.words), spell_for_discover(finding.remedy)
         table.add_row(level, escape(words), escape(remedy))
     screen.print(table, soft_wrap=False)

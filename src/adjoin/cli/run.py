@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +20,7 @@ from adjoin.cli.output import (
     say,
     write_text,
 )
-from adjoin.cli.spelling import spell_for_fit
+from adjoin.cli.spelling import spell_for_discover, spell_for_fit
 from adjoin.errors import AdjoinError
 from adjoin.report.page_words import is_page_of
 from adjoin.text import counted
@@ -72,6 +72,7 @@ def report(
         from adjoin.files import write_whole
         from adjoin.posterior import load
         from adjoin.report.findings import describe
+        from adjoin.results.advice import without_steps
         from adjoin.results.assessment import assess
         from adjoin.results.scoring import TEST
 
@@ -99,17 +100,20 @@ def report(
     if as_json:
         print_json({**describe(assessment), "written": paths})
         return
+    spell = spell_of(assessment)
     screen.print(f"equation   {assessment.model}", markup=False, highlight=False)
     for question, answer in (
         ("unique?", assessment.unique),
         ("free run?", assessment.trusted),
-        ("residuals?", assessment.exhausted),
+        ("left over?", assessment.exhausted),
     ):
-        say(f"{question:11}{answer.short}: {'; '.join(answer.reasons)}")
-    say(f"{'chains?':11}{assessment.diagnostics['verdict']['summary']}")
-    say(f"{'verdict':11}{assessment.verdict.summary}")
-    for step in assessment.verdict.next:
-        say(f"{'':11}→ {spell_for_fit(step)}")
+        say(f"{question:11}{answer.short}: {spell('; '.join(answer.reasons))}")
+    verdict, chains = assessment.verdict, assessment.diagnostics["verdict"]
+    say(f"{'chains?':11}{spell(chains['summary'])}")
+    say(f"{'verdict':11}{spell(verdict.summary)}")
+    done = without_steps(assessment.trusted, verdict, assessment.tested_on)
+    for step in verdict.next or (done,):
+        say(f"{'':11}→ {spell(step)}")
     for path in paths.values():
         say(f"wrote {path}")
 
@@ -166,7 +170,12 @@ def write_page(assessment: Assessment[Posterior], page: Path, title: str, source
         from adjoin.files import write_whole
         from adjoin.report.page import make_page
 
-        write_whole(page, make_page(assessment, title, source, spell_for_fit))
+        write_whole(page, make_page(assessment, title, source, spell_of(assessment)))
+
+
+def spell_of(assessment: Assessment[Posterior]) -> Callable[[str], str]:
+    """How what is said of a run is spelled, for the command that is run next."""
+    return spell_for_fit if assessment.discovered is None else spell_for_discover
 
 
 def simulate(

@@ -39,14 +39,17 @@ def judge(
     can only take away from what it says.
     """
     beyond, chosen = _on_range(found), found.chosen
+    said_first = [one.short for one in on_columns]
     if chosen is None:
         best = _missed(found.best["validation"]["nmse"])
         reasons = (
             "no candidate simulates held-out data surely better than the mean of the output: the"
             f" best of {found.n_tried:,} {best}",
             *beyond,
+            *(one.reason for one in on_columns),
         )
-        return Verdict(POOR, "no model: nothing was found", reasons, (), own.next)
+        summary = "; ".join([*said_first, "no model: nothing was found"])
+        return Verdict(POOR, summary, reasons, (), own.next, cause="nothing was found")
     nmse, sd = chosen["validation"]["nmse"], chosen["validation"]["sd"]
     said = [
         f"simulations of held-out data miss {nmse:.3g} ± {sd:.2g} % of the variance"
@@ -78,7 +81,6 @@ def judge(
     }[level]
     steps = (*own.next, *((_COVER_RANGE,) if beyond else ()))
     on_model = (*said, *own.on_model)
-    said_first = [one.short for one in on_columns]
     return Verdict(
         worst(doubt for doubt, _ in doubts),
         "; ".join([*said_first, summary, *([_UNSETTLED] if is_unsettled else ())]),

@@ -84,7 +84,8 @@ def _find_offset(signal: Signal) -> Iterator[Finding]:
             CAUTION,
             f"{signal.name} has an offset: its mean, {values.mean():.3g}, is {ratio:.3g} standard"
             " deviations from zero.",
-            "a constant is in the default model; or center=True, where products of signals are in",
+            "a constant is in the default model; where products of signals are in, center=True may"
+            " help (discover tries both)",
             Evidence("series", (signal.name,), _longest(signal), value=float(values.mean())),
         )
 
