@@ -270,6 +270,17 @@ def test_long_records_are_checked_in_two_seconds() -> None:
     assert process_time() - begin < 2.0
 
 
+def test_what_was_filled_in_is_not_to_be_filled_in_again(save: Callable[..., Path]) -> None:
+    u = clean("arx", 0)[0].copy()
+    u[[7, 100, 101]] = np.nan
+    path = save(u=u)
+    for fill, level in ((2, "good"), (3, "good"), (1, "caution")):
+        (found,) = (f for f in check_files([path], fill=fill).findings if f.name.startswith("miss"))
+        assert (found.level, bool(found.remedy)) == (level, level != "good")
+    (found,) = (f for f in check_files([path], fill=2).findings if f.name.startswith("miss"))
+    assert found.words == "3 values were missing in u, and were interpolated."
+
+
 def test_missing_rows_of_several_files_are_counted_end_to_end(save: Callable[..., Path]) -> None:
     u = clean("arx", 0)[0].copy()
     u[[7, 100, 101]] = np.nan

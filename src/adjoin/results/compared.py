@@ -172,11 +172,14 @@ def answer_compared(found: Discovered) -> Answer:
     if chosen is None:
         return Answer(POOR, "There is none", ("nothing is better than the mean of the output",))
     limit = _NEARLY * chosen["validation"]["nmse"]
-    near = {
-        row["words"]
+    good = [
+        row
         for row in found.candidates
         if row["validation"]["nmse"] is not None and row["validation"]["nmse"] <= limit
-    } - {chosen["words"]}
+    ]
+    # Errors of one look and of two are not comparable, and tables show the latter.
+    near = {row["words"] for row in good if _has_second_look(row)} - {chosen["words"]}
+    once = {row["words"] for row in good} - near - {chosen["words"]}
     others = {0: "no other setting has", 1: "one other setting has"}.get(
         len(near), f"{len(near)} other settings have"
     )
@@ -185,6 +188,9 @@ def answer_compared(found: Discovered) -> Answer:
         f"its terms are those of {which} of {_tried(found)} on held-out data, and were then kept",
         f"{others} a model that is nearly as good (held-out error within {_NEARLY - 1.0:.0%})",
     ]
+    if once:
+        settings = "1 more was" if len(once) == 1 else f"{len(once)} more were"
+        reasons.append(f"{settings} held once only, where errors are often too small to compare")
     if found.apart is not None:
         reasons.append(
             f"the average of the best simulates {found.apart:.1%} of a standard deviation apart"
@@ -219,6 +225,10 @@ def _compared(found: Discovered, chosen: Mapping[str, Any]) -> str:
         f"as good as {tried} ({error:.3g} % with {counted(n_terms, 'term')}), and preferred to"
         f" it{why}"
     )
+
+
+def _has_second_look(row: Mapping[str, Any]) -> bool:
+    return bool(row["is_checked"]) or _is_sampled(row)
 
 
 def _is_sampled(row: Mapping[str, Any]) -> bool:
