@@ -329,3 +329,16 @@ def _parses(command: Any, option: str, value: str) -> bool:
             continue
         return True
     return False
+
+
+def test_large_numbers_are_written_out(save: Callable[..., Path]) -> None:
+    rng = np.random.default_rng(0)
+    u = rng.normal(size=600)
+    y = 4697.0 + 500.0 * np.convolve(u, [0.0, 1.0, 0.5])[:600]
+    (found,) = (f for f in check_data(Dataset.from_arrays(u, y)).findings if f.name == "offset")
+    assert "its mean, 4,680," in found.words
+    time = np.arange(600.0)
+    time[300:] += 1.8e5
+    path = save(time=time, u=u, y=y)
+    (gap,) = (f for f in check_data(path).findings if f.name == "gaps")
+    assert "the longest of 180,000 s" in gap.words

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from adjoin.cli.data import DecimateOption
+from adjoin.cli.data import DecimateOption, require_tables
 from adjoin.cli.output import (
     DecimalOption,
     ForceOption,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from adjoin.results.assessment import Assessment
     from adjoin.results.trial import Trial
 
+_NOT_OF_RUNS = (".csv", ".tsv", ".txt", ".dat", ".mat", ".xlsx", ".json", ".html", ".htm", ".tex")
 RUN_HELP = "A run: what --out of adjoin discover or adjoin fit wrote."
 
 
@@ -148,6 +149,11 @@ def require_writable(
             raise AdjoinError(f"'{path}' {fault}; name a file in a folder that exists")
         if path.resolve() in taken:
             raise AdjoinError(f"the {name} would overwrite {taken[path.resolve()]}; name another")
+        if name == "run" and path.suffix.lower() in _NOT_OF_RUNS:
+            raise AdjoinError(
+                f"'{path}' is to be a saved run, which is no {path.suffix} file; name it"
+                f" '{path.with_suffix('.nc').name}'"
+            )
         taken[path.resolve()] = f"the {name} '{path}'"
     for name, path in outputs.items():
         if path is not None and path.exists() and name not in own:
@@ -221,6 +227,8 @@ def simulate(
         from adjoin.posterior import load
         from adjoin.results.trial import Trial
 
+        _require_order(model, data)
+        require_tables([data])
         subject = Model.read(model) if _is_json(model) else load(model).selected
         names = subject.names if isinstance(subject, Model) else subject.data.names
         measured = read_labelled(data, names, decimal).decimated(decimate)
@@ -249,6 +257,20 @@ def simulate(
         say(f"wrote {out}")
     for line in _say_trial(trial):
         say(line)
+
+
+def _require_order(model: Path, data: Path) -> None:
+    """Refuse arguments in the wrong order: no table is a model, and no model a table."""
+    from adjoin.exchange.sealed import is_run
+
+    def is_model(file: Path) -> bool:
+        return is_run(file) or _is_json(file)
+
+    if model.exists() and is_model(data) and not is_model(model):
+        raise AdjoinError(
+            f"'{data}' is a model or a run, and '{model}' is neither: were the arguments swapped?"
+            " The model or run comes first, then the data"
+        )
 
 
 def _step_of(model: Path) -> float | None:

@@ -9,7 +9,7 @@ from adjoin.data.dataset import Dataset
 from adjoin.data.missing import MOST_FILLED, Missing, fill_remedy
 from adjoin.data.timing import Timing
 from adjoin.levels import CAUTION, GOOD, POOR
-from adjoin.text import counted, percent
+from adjoin.text import counted, figure, percent
 
 _FEW, _VERY_FEW = 200, 50
 """Samples: a default model has about 5 terms of lags up to 10, and 10 samples for each candidate
@@ -68,7 +68,7 @@ def find_timing(data: Dataset) -> Iterator[Finding]:
             evidence=Evidence("steps"),
         )
     if timing.n_gaps:
-        length = f"{timing.longest_gap:.3g} s"
+        length = f"{figure(timing.longest_gap)} s"
         yield _gaps(timing, timing.step, "in the time column", length, records)
     if timing.n_duplicates:
         yield Finding(
