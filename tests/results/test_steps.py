@@ -104,6 +104,12 @@ SEEN: dict[str, tuple[dict[str, Any], str, dict[str, Any], str]] = {
         {"effort": "thorough"},
         DISCOVER,
     ),
+    "switched": (
+        {"switched": ("u",)},
+        "measure with more levels of u, if the model is to be run between",
+        {},
+        "",
+    ),
 }
 """For every situation what is seen, how the words begin, what changes, and by which command."""
 
@@ -264,6 +270,14 @@ def test_chains_of_a_discovery_that_differ_run_longer_until_that_is_all_there_is
     assert "adjoin" not in said
     assert "not on single terms" in said
     assert next_steps(Seen(**SEEN["unsettled"][0] | {"is_sampled": False}), DISCOVERED) == ()
+
+
+def test_an_input_of_two_values_asks_for_more_where_terms_may_bend() -> None:
+    u, _ = simulated(n=450)
+    data = Dataset.from_arrays(np.sign(u), simulated(n=450)[1])
+    found = assess(made([[TRUE] * 4], data))
+    assert found.seen.switched == ("u",)
+    assert next_steps(Seen(switched=("u",), max_degree=1), AT_TERMINAL) == ()
 
 
 def test_a_grammar_of_one_s_own_is_not_changed_by_options() -> None:

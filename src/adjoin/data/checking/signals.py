@@ -226,7 +226,8 @@ def _find_coarseness(signal: Signal) -> Iterator[Finding]:
             "quantised",
             POOR if share > _VERY_COARSE and signal.is_output else CAUTION,
             f"{signal.name} is quantised in steps of {figure(step)},"
-            f" {counted(len(levels), 'value')} in all: like noise of {percent(np.sqrt(share))} of its standard deviation.",
+            f" {counted(len(levels), 'value')} in all: like noise of"
+            f" {percent(np.sqrt(share))} of its standard deviation.",
             "Dataset.decimate(2), or --decimate 2, averages some of it if the sampling is fast"
             if signal.is_output
             else "",
