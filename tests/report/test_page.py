@@ -316,6 +316,15 @@ def test_gaps_of_the_file_are_findings_of_a_saved_run_too(tmp_path: Path) -> Non
     assert "gaps between them were not looked for" in page("lone")  # arrays have no times
 
 
+def test_the_first_number_is_that_of_the_verdict_and_the_fit_index_has_its_formula() -> None:
+    found = assess(run("validated"), draws=30)
+    errors, fact = found.parts[-1].scores.free_run, facts_of(found)[0]
+    assert fact["value"] == f"{100.0 - errors.nmse:.1f} %"
+    assert fact["note"].startswith("of the variance of the validation data; RMSE ")
+    assert fact["note"].endswith(f"fit index 100 (1 − RMSE/sd) = {errors.fit:.1f} %")
+    assert facts_of(assess(run("diverging"), draws=30))[0]["value"] == "nothing"
+
+
 def test_long_names_are_text_that_breaks() -> None:
     names = ("hydraulic_valve_command_current_of_the_left_cylinder", "piston_displacement")
     u, y = simulated(n=300)
