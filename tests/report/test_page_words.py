@@ -75,6 +75,7 @@ def test_a_long_equation_is_folded_after_some_terms_and_never_for_one() -> None:
     assert 0 < n_on_first_screen(["some_long_name(k-1)*other(k-2)"] * 60) < 20
     assert n_on_first_screen(["a" * 1000, "b", "c", "d"]) == 1
     assert n_on_first_screen(["a" * 400, "b" * 400]) == 2
+    assert n_on_first_screen(["a" * 45] * 60) == 6  # each has a line for itself
 
 
 @pytest.mark.parametrize("length", [10, 24])

@@ -40,7 +40,7 @@ def test_the_test_is_what_the_verdict_begins_with(
     missed: float | None, level: str, summary: str
 ) -> None:
     found = judged(missed)
-    held_out = " (held-out data: 92.0 % of the variance explained)"
+    held_out = " (held-out data: 92.0 % explained)"
     assert (found.level, found.summary) == (level, summary + held_out)
 
 

@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter
 
+from adjoin.data.names import legal_name
 from adjoin.report.colours import INK, MUTED
 from adjoin.report.style import FONT, SMALL, height_of, width_of
 
@@ -52,6 +53,12 @@ def with_unit(name: str, *unit: str) -> str:
     """``y (mV)``, ``y (1e-5 V)``, or ``y`` where there is no unit."""
     written = " ".join(filter(None, unit))
     return f"{name} ({written})" if written else name
+
+
+def unit_beside(name: str, unit: str) -> str:
+    """The unit of a signal; nothing where its name ends with it, as ``motor_drive_V`` does."""
+    is_text = any(map(str.isalnum, unit))  # of % no name says anything
+    return "" if is_text and name.endswith(f"_{legal_name(unit)}") else unit
 
 
 def label_axes(ax: Axes, x: str, y: str = "") -> None:

@@ -58,7 +58,7 @@ def shown_equation(model: Model, data: Dataset | None = None) -> Shown:
 
 
 def _contributions(model: Model, data: Dataset) -> Float1D:
-    """How far each term moves the output: |coefficient| times the deviation of what it multiplies."""
+    """How far each term moves the output: |coefficient| times the deviation of its factors."""
     offset = np.array([model.offsets.get(name, 0.0) for name in data.names.ordered[:-1]])
     rows = Rows(data, model.structure.max_lag, Scaling(data.names, offset, np.ones(len(offset))))
     return np.asarray(np.abs(model.theta) * rows.design(model.structure).std(axis=0))
@@ -93,13 +93,16 @@ def facts_of(found: Assessment[Posterior]) -> list[dict[str, str]]:
     error = "" if errors.rmse is None else f"RMSE {errors.rmse:.3g}{f' {unit}' if unit else ''}"
     note = f"{error}, on {part.words}" if error else f"on {part.words}"
     value = "runs away" if errors.rmse is None else "–"
+    fit = []
     if errors.nmse is not None and errors.fit is not None:
         value = f"{100.0 - errors.nmse:.1f} %" if errors.nmse < 100.0 else "nothing"
-        fit = f"{errors.fit:.1f} %".replace("-", "−")
-        note = f"of the variance of {part.words}; {error}, fit index 100 (1 − RMSE/sd) = {fit}"
+        note = f"of the variance of {part.words}; {error}"
+        shown = f"{errors.fit:.1f}".replace("-", "−")
+        fit = [{"name": "Fit index", "value": shown, "note": "of 100; it is 100 (1 − RMSE/sd)"}]
     noise, on_noise = noise_in_words(posterior)
     rows = [
         {"name": "Simulation explains", "value": value, "note": note},
+        *fit,
         {
             "name": "Terms",
             "value": str(len(model.theta)),

@@ -27,6 +27,7 @@ from adjoin.report.labels import (
     label_axes,
     shorten_middle,
     title_room,
+    unit_beside,
     with_unit,
     write,
 )
@@ -87,7 +88,8 @@ class _View:
 
     def label(self, name: str) -> None:
         """Label both axes, when everything is drawn."""
-        label_axes(self.ax, self.time_label, with_unit(name, fold_exponent(self.ax), self.unit))
+        unit = unit_beside(name, self.unit)
+        label_axes(self.ax, self.time_label, with_unit(name, fold_exponent(self.ax), unit))
 
 
 def plot_response(prediction: Prediction, measured: Any = None, **options: Unpack[Window]) -> Axes:
@@ -310,7 +312,7 @@ def plot_residuals(
         ax.axvline(clock[start], color=MUTED, linewidth=0.8, linestyle=":")
     set_range(ax, clock)
     name = f"{'free-run ' if of is Residual.FREE_RUN else ''}residual of {output}"
-    label_axes(ax, time_label, with_unit(name, fold_exponent(ax), unit))
+    label_axes(ax, time_label, with_unit(name, fold_exponent(ax), unit_beside(output, unit)))
     add_legend(ax)
     return ax
 

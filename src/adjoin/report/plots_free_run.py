@@ -22,6 +22,7 @@ from adjoin.report.labels import (
     label_axes,
     shorten_middle,
     title_room,
+    unit_beside,
     with_unit,
 )
 from adjoin.report.plots import Window, plot_error, plot_response
@@ -33,6 +34,7 @@ MOST_INPUTS = 4
 """Inputs with a panel; what is left out is said."""
 _OUTPUT, _ERROR = (2.2, 2.2, 2.2, 2.0, 1.9), 1.1  # inches of the panels, by how many inputs
 _INPUT = (0.0, 0.62, 0.62, 0.52, 0.46)
+_MOST_TICKS = 2  # beside an input
 _BELOW = 0.45  # inches for the axis of time
 
 
@@ -110,12 +112,16 @@ def _draw_input(ax: Axes, time: Float1D, values: Float1D) -> None:
         size = float(np.abs(values).max()) or 1.0
         ax.set_ylim(values[0] - size, values[0] + size)
     ax.locator_params(axis="y", nbins=2)
+    low, high = sorted(ax.get_ylim())
+    places = [place for place in ax.get_yticks() if low <= place <= high]
+    if len(places) > _MOST_TICKS:  # their labels would touch
+        ax.set_yticks([places[0], places[-1]])
     set_range(ax, time)
 
 
 def _name(ax: Axes, name: str, unit: str) -> None:
     """What a small panel shows, above it, because letters beside it would be higher than it is."""
-    beside = with_unit("", fold_exponent(ax), unit)
+    beside = with_unit("", fold_exponent(ax), unit_beside(name, unit))
     # The unit is worth more than the end of a name.
     fits = max(title_room(ax, SMALL, LABELLED) - len(beside), 8)
     label_axes(ax, ax.get_xlabel())

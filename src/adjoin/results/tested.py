@@ -25,24 +25,24 @@ def judge_test(found: Discovered, own: Verdict, part: Part, trusted: Answer) -> 
     missed = part.scores.free_run.nmse
     if found.chosen is None or (missed is None and part.scores.free_run.rmse is not None):
         return own  # nothing was found, or the output stands still
-    before = f" (held-out data: {explained(found.chosen['validation']['nmse'])})"
+    before = f" (held-out data: {_explained(found.chosen['validation']['nmse'])})"
     level = _level(missed)
-    how = "" if missed is None else explained(missed)
+    how = "it runs away" if missed is None else _explained(missed, " of the variance")
     summary = {
         GOOD: f"it simulates {part.words}: {how}",
         CAUTION: f"it simulates {part.words} in part: {how}",
-        POOR: f"it does not simulate {part.words}: {how or 'it runs away'}",
+        POOR: f"it does not simulate {part.words}: {how}",
     }[level]
     # Of what else is said of the test, only what forbids to trust it changes the level.
     levels = [own.level, level, POOR if trusted.level == POOR else GOOD]
     return replace(own, level=worst(levels), summary=summary + before)
 
 
-def explained(missed: float) -> str:
-    """How much of the variance, in words."""
+def _explained(missed: float, of: str = "") -> str:
+    """How much of the variance is explained, or missed where that is more, in words."""
     if missed > _HALF_MISSED:
-        return f"{missed:.0f} % of the variance missed"
-    return f"{100.0 - missed:.{1 if missed <= _PART_MISSED else 0}f} % of the variance explained"
+        return f"{missed:.0f} %{of} missed"
+    return f"{100.0 - missed:.{1 if missed <= _PART_MISSED else 0}f} %{of} explained"
 
 
 def _level(missed: float | None) -> str:
