@@ -21,7 +21,7 @@ from adjoin.data.scaling import Scaling
 from adjoin.discovery.average import N_BEST, NEAR, Average
 from adjoin.discovery.folds import Fold, make_folds
 from adjoin.discovery.lags import ORDERS, far_lags
-from adjoin.discovery.posteriors import Drawn, choose_settings, draw, sample
+from adjoin.discovery.posteriors import Drawn, agrees, choose_settings, draw, sample
 from adjoin.discovery.quiet import QuietIdentifier
 from adjoin.discovery.ranking import Candidate, beats, best_few, choose, order, rank
 from adjoin.discovery.scan import N_BLOCKS, Path, grow, scan, variance
@@ -221,7 +221,7 @@ class Work:
         """
         found = {one: one.candidate for one in drawn}
         for one in sorted(drawn, key=lambda one: order(one.candidate)):
-            if not _is_as_good(one.candidate, best):
+            if not _is_as_good(one.candidate, best, agree=True):  # they may, with all data
                 break
             self.say("the posterior of the chosen setting")
             setting, how = one.candidate.setting, (self.effort, self.known, self.seed, self.n_jobs)
@@ -230,7 +230,7 @@ class Work:
             look = self._look(one.candidate, model, folds)
             candidate = self._again(one.candidate, look, tells, len(model.theta))
             found[one] = candidate
-            if _is_as_good(candidate, best):
+            if _is_as_good(candidate, best, agrees(posterior)):
                 trial = one.posteriors[_middle(candidate, folds)]
                 return (candidate, posterior, trial), [*found.values()]
         return None, [*found.values()]
@@ -303,9 +303,13 @@ def _wide_prior(model: Model, data: Dataset, center: bool) -> Prior:
     return replace(Prior(), coefficient_sd=max(1.0, _WIDE * float(largest)))
 
 
-def _is_as_good(one: Candidate, best: Candidate) -> bool:
-    """Whether a posterior does as well as the best path, but for what nobody would notice."""
-    return math.isfinite(one.nmse) and one.nmse <= HARDLY * best.nmse
+def _is_as_good(one: Candidate, best: Candidate, agree: bool) -> bool:
+    """Whether a posterior does as well as the best path.
+
+    Where its chains agree it may miss a little more, that nobody would notice: it says how sure
+    each term is. Where they do not, it says nothing of the kind.
+    """
+    return math.isfinite(one.nmse) and one.nmse <= (HARDLY if agree else 1.0) * best.nmse
 
 
 def _near(

@@ -100,9 +100,13 @@ def why_chosen(found: Discovered) -> list[str]:
     elif _is_sampled(chosen):
         said = [
             f"The chosen one is a posterior: it misses {its}, the best single model of those held"
-            f" twice {theirs}. A posterior says how sure each term is, and is chosen, however"
-            f" many terms it has, where it is as good: {_at_most(HARDLY)}."
+            f" twice {theirs}."
         ]
+        if not _is_better(chosen, best):
+            said.append(
+                "A posterior whose chains agree says how sure each term is, and is chosen, however"
+                f" many terms it has, where it is as good: {_at_most(HARDLY)}."
+            )
     else:
         said = [
             f"The best of those held twice misses {theirs}; the chosen one misses {its}. It has"
@@ -183,6 +187,8 @@ def _compared(found: Discovered, chosen: Mapping[str, Any]) -> str:
         return tried
     error, n_terms = best["validation"]["nmse"], best["n_terms"]
     why = ""
+    if _is_better(chosen, best):
+        return f"better than {tried} ({error:.3g} % with {counted(n_terms, 'term')})"
     if _is_sampled(chosen):
         why = ", as a posterior says how sure each term is"
     elif chosen["n_terms"] < n_terms:
@@ -191,6 +197,10 @@ def _compared(found: Discovered, chosen: Mapping[str, Any]) -> str:
         f"as good as {tried} ({error:.3g} % with {counted(n_terms, 'term')}), and preferred to"
         f" it{why}"
     )
+
+
+def _is_better(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return bool(row["validation"]["nmse"] < other["validation"]["nmse"])
 
 
 def _is_sampled(row: Mapping[str, Any]) -> bool:

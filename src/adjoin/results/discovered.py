@@ -17,7 +17,8 @@ from adjoin.results.run import Run
 ALIKE = 1.02
 """Times the mean squared error of the best (1 % in RMSE): what is beyond is not as good."""
 HARDLY = 1.05
-"""Times its squared error: what a posterior may miss more, for knowing how sure each term is."""
+"""Times its squared error: what a posterior whose chains agree may miss more, for knowing how sure
+each term is."""
 
 
 class Trial(NamedTuple):
