@@ -25,7 +25,7 @@ from adjoin.discovery.posteriors import Drawn, agrees, choose_settings, draw, sa
 from adjoin.discovery.quiet import QuietIdentifier
 from adjoin.discovery.ranking import Candidate, beats, best_few, choose, order, rank
 from adjoin.discovery.scan import N_BLOCKS, Path, grow, scan, variance
-from adjoin.discovery.second_look import larger, look_again, telling
+from adjoin.discovery.second_look import Look, larger, look_again, telling
 from adjoin.discovery.settings import LINEAR, Effort, Setting, make_settings
 from adjoin.errors import AdjoinError
 from adjoin.grammar import Structure
@@ -182,12 +182,13 @@ class Work:
         fold = folds[_middle(chosen, folds)]
         return Settled(everything, best, chosen, average, posterior, trial, fold)
 
-    def _look(self, one: Candidate, model: Model, folds: Sequence[Fold]) -> np.ndarray:
-        return look_again(model, one.setting, folds, self.n_seed)
+    def _look(self, one: Candidate, model: Model, folds: Sequence[Fold]) -> Look:
+        return look_again(model, one.setting, self.data, folds, self.n_seed)
 
-    def _again(self, one: Candidate, look: np.ndarray, tells: Bool1D, n_terms: int) -> Candidate:
+    def _again(self, one: Candidate, look: Look, tells: Bool1D, n_terms: int) -> Candidate:
         """A candidate with the larger of two errors, where the second look tells something."""
-        return one.with_error(larger(one.error, look, tells), n_terms, self.scale)
+        error = larger(one.error, look.error, tells)
+        return one.with_error(error, look.fitted, n_terms, self.scale)
 
     def _draw(self, ranked: Sequence[Candidate], folds: Sequence[Fold]) -> list[Drawn]:
         settings = choose_settings(ranked, self.effort, self.data.n_samples)
