@@ -19,6 +19,8 @@ from matplotlib.ticker import FuncFormatter
 from adjoin.report.colours import INK, MUTED
 from adjoin.report.style import FONT, SMALL, height_of, width_of
 
+BARE, LABELLED = 0.15, 0.75
+"""Inches beside an Axes without labels on its left, and beside one with ticks and their label."""
 _NAME_PARTS = re.compile(r"[^_]*_+|[^_]+")
 _CHARACTER = 0.6  # of the font size: a little more than the mean of DejaVu Sans, the widest in use
 
@@ -31,6 +33,14 @@ def room(inches: float, fontsize: float = FONT) -> int:
 def shorten(text: str, n: int) -> str:
     """A text of at most `n` characters, cut with an ellipsis."""
     return text if len(text) <= n else text[: n - 1].rstrip() + "…"
+
+
+def shorten_middle(text: str, n: int) -> str:
+    """A text of at most `n` characters, cut in its middle: ends tell terms and signals apart."""
+    if len(text) <= n:
+        return text
+    n_before = n // 2
+    return f"{text[:n_before].rstrip()}…{text[len(text) - (n - 1 - n_before) :].lstrip()}"
 
 
 def plain(text: str) -> str:
@@ -91,9 +101,18 @@ def say(ax: Axes, text: str) -> Axes:
     return ax
 
 
-def add_title(ax: Axes, text: str, fontsize: float = FONT) -> None:
-    """What an Axes shows, above its left edge."""
-    ax.set_title(plain(text), loc="left", fontsize=fontsize, color=INK, parse_math=False)
+def add_title(ax: Axes, text: str, fontsize: float = FONT, beside: float = BARE) -> None:
+    """What an Axes shows, above its left edge, in lines that end with its cell.
+
+    `beside` is the room of what is written on the left of the Axes, in inches.
+    """
+    folded = _wrapped(text, title_room(ax, fontsize, beside))
+    ax.set_title(folded, loc="left", fontsize=fontsize, color=INK, parse_math=False)
+
+
+def title_room(ax: Axes, fontsize: float = FONT, beside: float = BARE) -> int:
+    """How many characters a line of the title of an Axes has."""
+    return room(width_of(ax) - beside, fontsize)
 
 
 def add_legend(ax: Axes, order: Sequence[str] = (), share: float = 0.9) -> None:

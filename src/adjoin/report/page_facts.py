@@ -65,15 +65,16 @@ def facts_of(found: Assessment[Posterior]) -> list[dict[str, str]]:
     """How well it fits, how large it is, its noise, and how sure it is where that is known."""
     posterior, part, model = found.posterior, found.parts[-1], found.model
     errors, unit = part.scores.free_run, unit_of(part.data, part.data.names.output)
-    fit = "–" if errors.fit is None else f"{errors.fit:.1f} %"
-    error = "" if errors.rmse is None else f"RMSE {errors.rmse:.3g}{f' {unit}' if unit else ''}, "
-    noise, note = noise_in_words(posterior)
+    error = "" if errors.rmse is None else f"RMSE {errors.rmse:.3g}{f' {unit}' if unit else ''}"
+    note = f"{error}, on {part.words}" if error else f"on {part.words}"
+    value = "runs away" if errors.rmse is None else "–"
+    if errors.nmse is not None and errors.fit is not None:
+        value = f"{100.0 - errors.nmse:.1f} %" if errors.nmse < 100.0 else "nothing"
+        fit = f"{errors.fit:.1f} %".replace("-", "−")
+        note = f"of the variance of {part.words}; {error}, fit index 100 (1 − RMSE/sd) = {fit}"
+    noise, on_noise = noise_in_words(posterior)
     rows = [
-        {
-            "name": "Fit of the simulation",
-            "value": "runs away" if errors.rmse is None else fit,
-            "note": f"{error}on {part.words}",
-        },
+        {"name": "Simulation explains", "value": value, "note": note},
         {
             "name": "Terms",
             "value": str(len(model.theta)),
@@ -83,7 +84,7 @@ def facts_of(found: Assessment[Posterior]) -> list[dict[str, str]]:
         {
             "name": "Noise (sd)",
             "value": f"{noise} {unit}" if unit and noise[:1].isdigit() else noise,
-            "note": note,
+            "note": on_noise,
         },
     ]
     if (share := _share(found)) is not None:

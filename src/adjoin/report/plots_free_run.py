@@ -15,10 +15,18 @@ from adjoin.arrays import Float1D
 from adjoin.data.dataset import Dataset
 from adjoin.errors import AdjoinError
 from adjoin.report.colours import BLUE
-from adjoin.report.labels import add_title, fold_exponent, label_axes, room, shorten, with_unit
+from adjoin.report.labels import (
+    LABELLED,
+    add_title,
+    fold_exponent,
+    label_axes,
+    shorten_middle,
+    title_room,
+    with_unit,
+)
 from adjoin.report.plots import Window, plot_error, plot_response
 from adjoin.report.series import clock_of, envelope, set_range, unit_of
-from adjoin.report.style import SMALL, WIDE, columns_of, dress, new_figure, width_of
+from adjoin.report.style import SMALL, WIDE, columns_of, dress, new_figure
 from adjoin.results.prediction import Prediction
 
 MOST_INPUTS = 4
@@ -109,6 +117,6 @@ def _name(ax: Axes, name: str, unit: str) -> None:
     """What a small panel shows, above it, because letters beside it would be higher than it is."""
     beside = with_unit("", fold_exponent(ax), unit)
     # The unit is worth more than the end of a name.
-    fits = max(room(width_of(ax) - 0.75, SMALL) - len(beside), 8)
+    fits = max(title_room(ax, SMALL, LABELLED) - len(beside), 8)
     label_axes(ax, ax.get_xlabel())
-    add_title(ax, f"{shorten(name, fits)}{beside}", SMALL)
+    add_title(ax, f"{shorten_middle(name, fits)}{beside}", SMALL, LABELLED)

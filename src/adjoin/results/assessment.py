@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from adjoin.arrays import Float1D
 from adjoin.data.dataset import Dataset
 from adjoin.errors import AdjoinError
 from adjoin.levels import POOR
@@ -39,6 +40,7 @@ from adjoin.results.residual_tests import ResidualTest
 from adjoin.results.scoring import TEST, TRAIN, VALIDATION, Part, affordable_draws
 from adjoin.results.seen import look
 from adjoin.results.steps import next_steps
+from adjoin.results.tested import judge_test
 from adjoin.results.vetoes import vetoes
 
 Assessed = TypeVar("Assessed", bound=Collection)
@@ -72,6 +74,11 @@ class Assessment(Generic[Assessed]):
     def is_selected(self) -> bool:
         """Whether validation data chose one chain."""
         return self.posterior is not self.all_chains
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether there are data that neither fitting nor selecting has seen."""
+        return self.parts[-1].name not in (TRAIN, VALIDATION)
 
     @property
     def model(self) -> Model:
@@ -158,7 +165,8 @@ class Assessment(Generic[Assessed]):
     def verdict(self) -> Verdict:
         """On the run as a whole: what forbids it, then the simulation, then the chains.
 
-        Where candidates were compared, their held-out simulations speak first.
+        Where candidates were compared, their held-out simulations speak first, and before them test
+        data, if there are any.
         """
         chains, n_chains = self.diagnostics["verdict"], self.all_chains.n_chains
         own = make_verdict(
@@ -170,7 +178,10 @@ class Assessment(Generic[Assessed]):
             self._on_runs,
             self.steps,
         )
-        return own if self.discovered is None else judge(self.discovered, own)
+        if self.discovered is None:
+            return own
+        found, part = judge(self.discovered, own), self.parts[-1]
+        return judge_test(self.discovered, found, part, self.trusted) if self.is_tested else found
 
     @cached_property
     def steps(self) -> tuple[str, ...]:
@@ -254,6 +265,18 @@ def stretches(part: Part) -> Iterator[tuple[int, int, int]]:
     """For every record its number, and where a closer look begins and ends: where it moves most."""
     for number, record in enumerate(part.data.records):
         n_shown = min(len(record), max(150, min(400, len(record) // 20)))
-        size = np.convolve(np.abs(record.output - record.output.mean()), np.ones(n_shown), "valid")
-        begin = int(size.argmax())
+        begin = int(_spread_within(record.output, n_shown).argmax())
         yield number, begin, begin + n_shown
+
+
+def _spread_within(values: Float1D, n: int) -> Float1D:
+    """The sum of squares about its own mean of every stretch of `n` values.
+
+    About the mean of all, a stretch where nothing moves far from it would be the largest.
+    """
+    total, squares = (
+        np.concatenate([[0.0], np.cumsum(series)])
+        for series in (values - values.mean(), (values - values.mean()) ** 2)
+    )
+    size = squares[n:] - squares[:-n] - (total[n:] - total[:-n]) ** 2 / n
+    return np.asarray(size)
