@@ -7,13 +7,14 @@ and JSON show, the answer to whether the equation is the only one, and why it wa
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adjoin.levels import CAUTION, GOOD, POOR, worst
 from adjoin.results.advice import Verdict
 from adjoin.results.answers import Answer
 from adjoin.results.discovered import ALIKE, HARDLY, Discovered
+from adjoin.results.objections import Objection
 from adjoin.text import UNKNOWN, counted, percent, rounded
 
 _PART_MISSED, _HALF_MISSED = 10.0, 50.0  # percent of the variance, as answers about free runs have
@@ -21,11 +22,22 @@ _FAR_APART = 0.1  # standard deviations between the equation's run and the avera
 _NEARLY = 1.1  # times its error: a setting within it is nearly as good
 _MOST_NAMED = 3
 _MOST_STEPS = 3
+_UNSETTLED = "the chains have not converged"
 _COVER_RANGE = "measure records that each cover the whole range of the signals"
 
 
-def judge(found: Discovered, own: Verdict) -> Verdict:
-    """Put the comparison before what is said of the run itself."""
+def judge(
+    found: Discovered,
+    own: Verdict,
+    on_columns: Sequence[Objection] = (),
+    agreement: str = GOOD,
+) -> Verdict:
+    """Put the comparison before what is said of the run itself.
+
+    A held-out simulation cannot see that columns are wrong, nor that the posterior was not reached:
+    `on_columns` and `agreement`, the level at which the chains of a posterior of structures agree,
+    can only take away from what it says.
+    """
     beyond, chosen = _on_range(found), found.chosen
     if chosen is None:
         best = _missed(found.best["validation"]["nmse"])
@@ -46,7 +58,14 @@ def judge(found: Discovered, own: Verdict) -> Verdict:
         )
     level = _level(missed)
     is_far = found.apart is not None and found.apart > _FAR_APART
-    levels = [level, CAUTION if beyond else GOOD, CAUTION if is_far else GOOD]
+    is_unsettled = agreement == POOR and _is_sampled(chosen)
+    doubts = [(one.level, one.short) for one in on_columns]
+    doubts += [
+        (level, "it misses a part of what was held out"),
+        (CAUTION if is_unsettled else GOOD, _UNSETTLED),
+        (CAUTION if beyond else GOOD, "some held-out data go beyond the range that was fitted"),
+        (CAUTION if is_far else GOOD, "the average of the best simulates otherwise"),
+    ]
     summary = {
         GOOD: f"it simulates held-out data: {100.0 - missed:.1f} % of the variance explained",
         CAUTION: f"it simulates held-out data in part: {100.0 - missed:.0f} % of the variance"
@@ -55,8 +74,15 @@ def judge(found: Discovered, own: Verdict) -> Verdict:
     }[level]
     steps = (*own.next, *((_COVER_RANGE,) if beyond else ()))
     on_model = (*said, *own.on_model)
+    said_first = [one.short for one in on_columns]
     return Verdict(
-        worst(levels), summary, on_model, own.on_chains, steps[:_MOST_STEPS], own.settled
+        worst(doubt for doubt, _ in doubts),
+        "; ".join([*said_first, summary, *([_UNSETTLED] if is_unsettled else ())]),
+        on_model,
+        own.on_chains,
+        steps[:_MOST_STEPS],
+        own.settled,
+        next((cause for doubt, cause in doubts if doubt != GOOD), ""),
     )
 
 
