@@ -9,7 +9,8 @@ from rich.console import Console
 
 from adjoin import datasets, discover
 from adjoin.discovery.discovery import Discovery
-from adjoin.discovery.words import print_discovery, without_steps
+from adjoin.discovery.words import print_discovery
+from adjoin.results.advice import Verdict, without_steps
 from adjoin.results.answers import Answer
 
 
@@ -32,3 +33,20 @@ def test_where_no_step_is_left_what_is_amiss_is_still_said() -> None:
     assert without_steps(narrow).endswith("with care (its bands are too narrow)")
     assert "nothing more" not in without_steps(narrow)
     assert without_steps(Answer("good", "Yes", ())).startswith("nothing more is asked for")
+
+
+def test_nothing_more_is_asked_for_only_where_the_verdict_is_good_too() -> None:
+    good = Answer("good", "Yes", ())
+    reserved = Verdict("caution", "", (), (), (), (), "the chains have not converged")
+    assert without_steps(good, reserved) == (
+        "run it on new data, with adjoin simulate, with care (the chains have not converged)"
+    )
+    assert without_steps(good, Verdict("good", "", (), (), ())).startswith("nothing more is asked")
+
+
+def test_who_has_tried_it_on_test_data_is_not_told_to_find_some() -> None:
+    narrow = Answer("caution", "With care: its bands are too narrow", ())
+    for trusted in (narrow, Answer("good", "Yes", ())):
+        said = without_steps(trusted, tested_on="rig_test.csv")
+        assert "run it on new data" not in said
+        assert said.endswith("; it was tried on rig_test.csv")

@@ -37,6 +37,12 @@ def test_the_free_run_decides_and_chains_take_away(free_run: str, chains: str, l
     assert judged(free_run, chains).level == level
 
 
+def test_what_decided_is_known_where_the_verdict_is_not_good() -> None:
+    assert judged("good", "good").cause == ""
+    assert judged("good", "poor").cause == "the chains have not converged"
+    assert judged("caution", "good").cause == "x"
+
+
 def test_the_free_run_speaks_first() -> None:
     verdict = judged("poor", "good", "caution")
     assert verdict.summary == "the simulation does; the chains agree"

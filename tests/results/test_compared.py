@@ -8,6 +8,7 @@ from tests.report.drawn import compared, tried_row
 from adjoin.results.advice import Verdict
 from adjoin.results.compared import answer_compared, judge, origin, why_chosen
 from adjoin.results.discovered import Discovered
+from adjoin.results.objections import Objection
 
 BEST = tried_row("simulation", 25, 1.00, is_checked=True, best=True)
 ONCE = tried_row("prediction", 21, 0.92)
@@ -53,6 +54,26 @@ def test_the_best_is_called_the_best_of_what_was_held_twice() -> None:
     assert "fewest" not in text
     assert "1 class above it was held once only" in text
     assert "held once" not in said(compared(chosen))
+
+
+def test_a_good_simulation_of_chains_that_differ_is_to_be_used_with_care() -> None:
+    """Of a posterior of structures: green above two red answers contradicts itself."""
+    own = Verdict("good", "", (), (), ())
+    found = judge(compared(BEST, POSTERIOR), own, (), "poor")
+    assert found.level == "caution"
+    assert found.summary.endswith("% of the variance explained; the chains have not converged")
+    assert found.cause == "the chains have not converged"
+    assert judge(compared(BEST, POSTERIOR), own, (), "caution").level == "good"
+    assert judge(compared(BEST, FEWER), own, (), "poor").level == "good"  # terms were given
+
+
+def test_columns_that_are_wrong_are_said_before_how_well_they_simulate() -> None:
+    own = Verdict("good", "", (), (), ())
+    for level in ("caution", "poor"):
+        wrong = Objection(level, "the columns seem to be swapped", "why", "swap them", True)
+        found = judge(compared(BEST, FEWER), own, (wrong,))
+        assert found.level == level
+        assert found.summary.startswith("the columns seem to be swapped; it simulates")
 
 
 @pytest.mark.parametrize("is_marked", [True, False])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.data.planted import leaking, swapped
 from tests.results.runs import HELD_OUT, TRAIN, TRUE, made
 from tests.systems import by_hand, quick, simulated
 
-from adjoin import Dataset, Grammar, Identifier, Posterior, datasets
+from adjoin import Dataset, Grammar, Identifier, Posterior, check_data, datasets
 from adjoin.report.findings import describe
 from adjoin.results.assessment import assess
-from adjoin.results.objections import PER_TERM, objections
+from adjoin.results.objections import PER_TERM, objections, on_columns
 
 TWO = Grammar.narx(inputs=("u1", "u2"), max_lag=2, max_degree=1)
 
@@ -39,6 +40,27 @@ def test_an_output_that_is_an_input_is_refused_by_name(
     ago = " 2 samples ago" if lag else ""
     assert found.reason.startswith(f"'y' is 'u2'{ago}, up to a factor and an offset")
     assert found.advice.startswith("leave 'u2' out (inputs u1), or check which columns")
+
+
+def test_columns_that_are_swapped_or_leak_are_said_first_and_lower_the_verdict() -> None:
+    """Both simulate well: nothing but a look at the data shows them."""
+    data = swapped("arx", 0)
+    posterior = quick(samples=400).fit(data).posterior_
+    found = assess(posterior)
+    (one,) = on_columns(posterior, check_data(data).findings)
+    assert (one.level, one.short) == ("caution", "the columns seem to be swapped")
+    assert found.verdict.level != "good"
+    assert found.verdict.summary.startswith("the columns seem to be swapped; ")
+    assert found.verdict.next[0].startswith("swap the columns")
+    data = leaking("arx", 1)
+    noise = 1e-4 * np.random.default_rng(0).standard_normal(data.n_samples)
+    data = Dataset.from_arrays(np.column_stack([data.u[:, 0], data.u[:, 1] + noise]), data.y)
+    posterior = quick(samples=400).fit(data).posterior_
+    found = assess(posterior)
+    assert found.verdict.level == "poor"
+    assert found.verdict.summary.startswith("an input is the output itself; ")
+    assert found.verdict.next[0].startswith(f"leave '{data.names.inputs[1]}' out")
+    assert not list(on_columns(posterior, ()))
 
 
 def test_an_output_beyond_the_window_or_with_noise_is_no_copy() -> None:

@@ -98,6 +98,12 @@ SEEN: dict[str, tuple[dict[str, Any], str, dict[str, Any], str]] = {
         "",
     ),
     "chains": ({"chains_differ": True}, "compare models, for chains differ", {}, DISCOVER),
+    "unsettled": (
+        {"chains_differ": True, "is_discovered": True, "is_sampled": True, "effort": "quick"},
+        "let the chains run longer",
+        {"effort": "thorough"},
+        DISCOVER,
+    ),
 }
 """For every situation what is seen, how the words begin, what changes, and by which command."""
 
@@ -245,6 +251,18 @@ def test_a_comparison_is_not_told_what_it_has_no_option_for() -> None:
     for name in ("simulation", "coloured", "bad", "untried", "chains"):
         found = next_steps(Seen(**SEEN[name][0], is_discovered=True), DISCOVERED)
         assert found == ()
+
+
+def test_chains_of_a_discovery_that_differ_run_longer_until_that_is_all_there_is() -> None:
+    """Of fixed terms chains cannot differ in the equation."""
+    found = next_steps(Seen(**SEEN["unsettled"][0]), DISCOVERED)
+    assert found[0].endswith(
+        ": adjoin discover rig.csv --output speed --max-lag 3 --decimate 2 --effort thorough"
+    )
+    (said,) = next_steps(Seen(**SEEN["unsettled"][0] | {"effort": "thorough"}), DISCOVERED)
+    assert "adjoin" not in said
+    assert "not on single terms" in said
+    assert next_steps(Seen(**SEEN["unsettled"][0] | {"is_sampled": False}), DISCOVERED) == ()
 
 
 def test_a_grammar_of_one_s_own_is_not_changed_by_options() -> None:

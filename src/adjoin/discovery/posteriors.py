@@ -25,6 +25,7 @@ from adjoin.discovery.scan import N_BLOCKS, errors_of_runs, variance
 from adjoin.discovery.settings import COLOURED, POWERED, WHITE, Effort, Setting
 from adjoin.errors import AdjoinError
 from adjoin.inference.forward import PREDICTION, SIMULATION
+from adjoin.levels import POOR
 from adjoin.posterior import Posterior
 from adjoin.threads import cpu_seconds, n_workers
 
@@ -151,6 +152,11 @@ def draw(
         candidate = Candidate.of(setting, n_terms, error, variance(data), seconds)
         drawn.append(Drawn(candidate, posteriors))
     return drawn
+
+
+def agrees(posterior: Posterior) -> bool:
+    """Whether its chains agree so far that what they say of terms can be used."""
+    return bool(posterior.diagnostics["verdict"]["agreement"] != POOR)
 
 
 def block_errors(posterior: Posterior, data: Dataset, n_seed: int) -> Float1D:

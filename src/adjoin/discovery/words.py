@@ -17,12 +17,11 @@ from rich.table import Table
 from adjoin.discovery.discovery import Discovery
 from adjoin.levels import CAUTION, GOOD, POOR
 from adjoin.report.findings import describe, fold, print_terms
-from adjoin.results.answers import Answer
+from adjoin.results.advice import without_steps
 from adjoin.results.compared import time_taken
 
 _SHADE = {GOOD: "green", CAUTION: "yellow", POOR: "red"}
 _SHOWN = 8  # settings in the table
-_RUN_IT = "run it on new data, with adjoin simulate"
 
 
 def describe_discovery(found: Discovery) -> dict[str, Any]:
@@ -48,7 +47,8 @@ def print_discovery(console: Console, found: Discovery, spell: Callable[[str], s
     if model.offsets:
         stated = ", ".join(f"{name} from {text}" for name, text in model.printed_offsets.items())
         console.print(f"  [dim]in deviations: {escape(stated)}[/dim]")
-    for i, step in enumerate(verdict.next or (without_steps(found.assessment.trusted),)):
+    done = without_steps(found.assessment.trusted, verdict)
+    for i, step in enumerate(verdict.next or (done,)):
         head = "[bold]next[/bold]       " if i == 0 else "           "
         console.print(spell(f"{head}→ {escape(step)}"))
     _print_candidates(console, found)
@@ -59,13 +59,6 @@ def print_discovery(console: Console, found: Discovery, spell: Callable[[str], s
         for reason in unique.reasons:
             console.print(spell(f"           · {escape(reason)}"))
     console.print(f"[bold]time[/bold]       {time_taken(found.timing)}")
-
-
-def without_steps(trusted: Answer) -> str:
-    """What to do where no step is known to help, and what to mind."""
-    if trusted.level == GOOD:
-        return f"nothing more is asked for; {_RUN_IT}"
-    return f"{_RUN_IT}, with care ({trusted.cause})"
 
 
 def _print_candidates(console: Console, found: Discovery) -> None:

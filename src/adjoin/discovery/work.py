@@ -21,11 +21,11 @@ from adjoin.data.scaling import Scaling
 from adjoin.discovery.average import N_BEST, NEAR, Average
 from adjoin.discovery.folds import Fold, make_folds
 from adjoin.discovery.lags import ORDERS, far_lags
-from adjoin.discovery.posteriors import Drawn, choose_settings, draw, sample
+from adjoin.discovery.posteriors import Drawn, agrees, choose_settings, draw, sample
 from adjoin.discovery.quiet import QuietIdentifier
 from adjoin.discovery.ranking import Candidate, beats, best_few, choose, order, rank
 from adjoin.discovery.scan import N_BLOCKS, Path, grow, scan, variance
-from adjoin.discovery.second_look import larger, look_again, telling
+from adjoin.discovery.second_look import Look, larger, look_again, telling
 from adjoin.discovery.settings import LINEAR, Effort, Setting, make_settings
 from adjoin.errors import AdjoinError
 from adjoin.grammar import Structure
@@ -182,12 +182,13 @@ class Work:
         fold = folds[_middle(chosen, folds)]
         return Settled(everything, best, chosen, average, posterior, trial, fold)
 
-    def _look(self, one: Candidate, model: Model, folds: Sequence[Fold]) -> np.ndarray:
-        return look_again(model, one.setting, folds, self.n_seed)
+    def _look(self, one: Candidate, model: Model, folds: Sequence[Fold]) -> Look:
+        return look_again(model, one.setting, self.data, folds, self.n_seed)
 
-    def _again(self, one: Candidate, look: np.ndarray, tells: Bool1D, n_terms: int) -> Candidate:
+    def _again(self, one: Candidate, look: Look, tells: Bool1D, n_terms: int) -> Candidate:
         """A candidate with the larger of two errors, where the second look tells something."""
-        return one.with_error(larger(one.error, look, tells), n_terms, self.scale)
+        error = larger(one.error, look.error, tells)
+        return one.with_error(error, look.fitted, n_terms, self.scale)
 
     def _draw(self, ranked: Sequence[Candidate], folds: Sequence[Fold]) -> list[Drawn]:
         settings = choose_settings(ranked, self.effort, self.data.n_samples)
@@ -221,7 +222,7 @@ class Work:
         """
         found = {one: one.candidate for one in drawn}
         for one in sorted(drawn, key=lambda one: order(one.candidate)):
-            if not _is_as_good(one.candidate, best):
+            if not _is_as_good(one.candidate, best, agree=True):  # they may, with all data
                 break
             self.say("the posterior of the chosen setting")
             setting, how = one.candidate.setting, (self.effort, self.known, self.seed, self.n_jobs)
@@ -230,7 +231,7 @@ class Work:
             look = self._look(one.candidate, model, folds)
             candidate = self._again(one.candidate, look, tells, len(model.theta))
             found[one] = candidate
-            if _is_as_good(candidate, best):
+            if _is_as_good(candidate, best, agrees(posterior)):
                 trial = one.posteriors[_middle(candidate, folds)]
                 return (candidate, posterior, trial), [*found.values()]
         return None, [*found.values()]
@@ -303,9 +304,13 @@ def _wide_prior(model: Model, data: Dataset, center: bool) -> Prior:
     return replace(Prior(), coefficient_sd=max(1.0, _WIDE * float(largest)))
 
 
-def _is_as_good(one: Candidate, best: Candidate) -> bool:
-    """Whether a posterior does as well as the best path, but for what nobody would notice."""
-    return math.isfinite(one.nmse) and one.nmse <= HARDLY * best.nmse
+def _is_as_good(one: Candidate, best: Candidate, agree: bool) -> bool:
+    """Whether a posterior does as well as the best path.
+
+    Where its chains agree it may miss a little more, that nobody would notice: it says how sure
+    each term is. Where they do not, it says nothing of the kind.
+    """
+    return math.isfinite(one.nmse) and one.nmse <= (HARDLY if agree else 1.0) * best.nmse
 
 
 def _near(

@@ -16,6 +16,7 @@ from adjoin.levels import CAUTION, GOOD, POOR, worst
 from adjoin.results.answers import Answer
 from adjoin.results.objections import Objection
 
+_RUN_IT = "run it on new data, with adjoin simulate"
 _OF_CHAINS = {
     GOOD: "the chains agree",
     CAUTION: "the chains agree with reservations",
@@ -28,7 +29,8 @@ class Verdict:
     """A level (`good`, `caution` or `poor`), a sentence, the reasons for it, and what to do.
 
     Reasons are about the model first, then about the chains; `settled` is what can be relied on
-    though the structure may be open.
+    though the structure may be open. `cause` is what decided, in a few words; empty where all is
+    well.
     """
 
     level: str
@@ -37,6 +39,7 @@ class Verdict:
     on_chains: tuple[str, ...]
     next: tuple[str, ...]
     settled: tuple[str, ...] = ()
+    cause: str = ""
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -87,6 +90,9 @@ def make_verdict(
     on_chains = "there is one chain only" if n_chains == 1 else _OF_CHAINS[agreement]
     left = exhausted.reasons[:1] if exhausted.level != GOOD else ()
     first = [o.short for o in objections if o.level == POOR or o.is_said_first]
+    doubts = [*(o.short for o in objections if o.level != GOOD), trusted.cause]
+    if trusted.level == GOOD:
+        doubts[-1] = on_chains if level != GOOD else ""
     on_model = (*(objection.reason for objection in objections), *trusted.reasons, *left)
     return Verdict(
         level,
@@ -95,4 +101,29 @@ def make_verdict(
         tuple(reason for reason in chains["reasons"] if reason not in on_model),
         tuple(steps),
         (*chains.get("settled", ()), *on_runs),
+        doubts[0],
     )
+
+
+def reservation(trusted: Answer, verdict: Verdict | None = None) -> str:
+    """What to mind where no step is known to help; empty where all is well.
+
+    A simulation can be good while the verdict is not, as where chains have not converged.
+    """
+    if trusted.level != GOOD:
+        return trusted.cause
+    return "" if verdict is None else verdict.cause
+
+
+def without_steps(trusted: Answer, verdict: Verdict | None = None, tested_on: str = "") -> str:
+    """What to do where no step is known to help, and what to mind.
+
+    `tested_on`: what it was just held against, so that nobody is told to find new data.
+    """
+    reserved = reservation(trusted, verdict)
+    if tested_on:
+        done = f"use it with care ({reserved})" if reserved else "nothing more is asked for"
+        return f"{done}; it was tried on {tested_on}"
+    if not reserved:
+        return f"nothing more is asked for; {_RUN_IT}"
+    return f"{_RUN_IT}, with care ({reserved})"

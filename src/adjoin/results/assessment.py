@@ -15,11 +15,12 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from adjoin.arrays import Float1D
+from adjoin.data.check import DataCheck, check_data
 from adjoin.data.dataset import Dataset
 from adjoin.errors import AdjoinError
 from adjoin.levels import POOR
 from adjoin.model import Model
-from adjoin.results.advice import Verdict, make_verdict
+from adjoin.results.advice import Verdict, make_verdict, reservation
 from adjoin.results.agreement import Agreement, find_agreement
 from adjoin.results.answers import (
     Answer,
@@ -34,7 +35,7 @@ from adjoin.results.compared import answer_compared, judge
 from adjoin.results.diagnose import diagnose
 from adjoin.results.discovered import Discovered
 from adjoin.results.masses import is_settled, mass_percent, mass_text
-from adjoin.results.objections import Objection, objections
+from adjoin.results.objections import Objection, objections, on_columns
 from adjoin.results.power import dependence
 from adjoin.results.residual_tests import ResidualTest
 from adjoin.results.scoring import TEST, TRAIN, VALIDATION, Part, affordable_draws
@@ -154,8 +155,16 @@ class Assessment(Generic[Assessed]):
 
         That its simulation explains nothing is left to `trusted`, which says more of it.
         """
-        found = [*objections(self.posterior), *self._vetoes]
-        return tuple(sorted(found, key=lambda objection: objection.level != POOR))
+        found = [*objections(self.posterior), *self._on_columns, *self._vetoes]
+        return tuple(sorted(dict.fromkeys(found), key=lambda objection: objection.level != POOR))
+
+    @cached_property
+    def _checked(self) -> DataCheck:
+        return check_data(self.all_chains.data)
+
+    @cached_property
+    def _on_columns(self) -> tuple[Objection, ...]:
+        return tuple(on_columns(self.posterior, self._checked.findings))
 
     @cached_property
     def _vetoes(self) -> tuple[Objection, ...]:
@@ -180,14 +189,25 @@ class Assessment(Generic[Assessed]):
         )
         if self.discovered is None:
             return own
-        found, part = judge(self.discovered, own), self.parts[-1]
+        found = judge(self.discovered, own, self._on_columns, chains["agreement"])
+        part = self.parts[-1]
         return judge_test(self.discovered, found, part, self.trusted) if self.is_tested else found
+
+    @property
+    def reservation(self) -> str:
+        """What to mind where no step is left to take; empty where all is well."""
+        return reservation(self.trusted, self.verdict)
+
+    @property
+    def tested_on(self) -> str:
+        """The test data that it was held against; empty without them."""
+        return self.parts[-1].words if self.is_tested else ""
 
     @cached_property
     def steps(self) -> tuple[str, ...]:
         """What to do next, each step with its command; at most three."""
         tests, chains = self.residual_tests, self.diagnostics["verdict"]
-        seen = look(self.parts, self.posterior, self.all_chains, tests, chains)
+        seen = look(self.parts, self.posterior, self.all_chains, tests, chains, self._checked)
         return next_steps(seen, origin_of(self.all_chains))
 
     @cached_property

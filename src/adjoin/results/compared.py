@@ -7,13 +7,14 @@ and JSON show, the answer to whether the equation is the only one, and why it wa
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adjoin.levels import CAUTION, GOOD, POOR, worst
 from adjoin.results.advice import Verdict
 from adjoin.results.answers import Answer
 from adjoin.results.discovered import ALIKE, HARDLY, Discovered
+from adjoin.results.objections import Objection
 from adjoin.text import UNKNOWN, counted, percent, rounded
 
 _PART_MISSED, _HALF_MISSED = 10.0, 50.0  # percent of the variance, as answers about free runs have
@@ -21,11 +22,22 @@ _FAR_APART = 0.1  # standard deviations between the equation's run and the avera
 _NEARLY = 1.1  # times its error: a setting within it is nearly as good
 _MOST_NAMED = 3
 _MOST_STEPS = 3
+_UNSETTLED = "the chains have not converged"
 _COVER_RANGE = "measure records that each cover the whole range of the signals"
 
 
-def judge(found: Discovered, own: Verdict) -> Verdict:
-    """Put the comparison before what is said of the run itself."""
+def judge(
+    found: Discovered,
+    own: Verdict,
+    on_columns: Sequence[Objection] = (),
+    agreement: str = GOOD,
+) -> Verdict:
+    """Put the comparison before what is said of the run itself.
+
+    A held-out simulation cannot see that columns are wrong, nor that the posterior was not reached:
+    `on_columns` and `agreement`, the level at which the chains of a posterior of structures agree,
+    can only take away from what it says.
+    """
     beyond, chosen = _on_range(found), found.chosen
     if chosen is None:
         best = _missed(found.best["validation"]["nmse"])
@@ -35,12 +47,8 @@ def judge(found: Discovered, own: Verdict) -> Verdict:
             *beyond,
         )
         return Verdict(POOR, "no model: nothing was found", reasons, (), own.next)
-    nmse, sd = chosen["validation"]["nmse"], chosen["validation"]["sd"]
-    said = [
-        f"simulations of held-out data miss {nmse:.3g} ± {sd:.2g} % of the variance"
-        f" ({counted(len(found.folds), 'fold')}), {_compared(found, chosen)}",
-        *beyond,
-    ]
+    missed = _mean_error(chosen)
+    said = [f"{_held_out_words(found, chosen)}, {_compared(found, chosen)}", *beyond]
     if found.n_lost:
         said.append(f"{found.n_lost:,} of {found.n_tried:,} candidates ran away on held-out data")
     if found.apart is not None:
@@ -48,19 +56,33 @@ def judge(found: Discovered, own: Verdict) -> Verdict:
             f"its simulation is {found.apart:.1%} of the output's standard deviation from the"
             " average of the best candidates"
         )
-    level = _level(nmse)
+    level = _level(missed)
     is_far = found.apart is not None and found.apart > _FAR_APART
-    levels = [level, CAUTION if beyond else GOOD, CAUTION if is_far else GOOD]
+    is_unsettled = agreement == POOR and _is_sampled(chosen)
+    doubts = [(one.level, one.short) for one in on_columns]
+    doubts += [
+        (level, "it misses a part of what was held out"),
+        (CAUTION if is_unsettled else GOOD, _UNSETTLED),
+        (CAUTION if beyond else GOOD, "some held-out data go beyond the range that was fitted"),
+        (CAUTION if is_far else GOOD, "the average of the best simulates otherwise"),
+    ]
     summary = {
-        GOOD: f"it simulates held-out data: {100.0 - nmse:.1f} % of the variance explained",
-        CAUTION: f"it simulates held-out data in part: {100.0 - nmse:.0f} % of the variance"
+        GOOD: f"it simulates held-out data: {100.0 - missed:.1f} % of the variance explained",
+        CAUTION: f"it simulates held-out data in part: {100.0 - missed:.0f} % of the variance"
         " explained",
-        POOR: f"it does not simulate held-out data: {nmse:.0f} % of the variance missed",
+        POOR: f"it does not simulate held-out data: {missed:.0f} % of the variance missed",
     }[level]
     steps = (*own.next, *((_COVER_RANGE,) if beyond else ()))
     on_model = (*said, *own.on_model)
+    said_first = [one.short for one in on_columns]
     return Verdict(
-        worst(levels), summary, on_model, own.on_chains, steps[:_MOST_STEPS], own.settled
+        worst(doubt for doubt, _ in doubts),
+        "; ".join([*said_first, summary, *([_UNSETTLED] if is_unsettled else ())]),
+        on_model,
+        own.on_chains,
+        steps[:_MOST_STEPS],
+        own.settled,
+        next((cause for doubt, cause in doubts if doubt != GOOD), ""),
     )
 
 
@@ -100,9 +122,13 @@ def why_chosen(found: Discovered) -> list[str]:
     elif _is_sampled(chosen):
         said = [
             f"The chosen one is a posterior: it misses {its}, the best single model of those held"
-            f" twice {theirs}. A posterior says how sure each term is, and is chosen, however"
-            f" many terms it has, where it is as good: {_at_most(HARDLY)}."
+            f" twice {theirs}."
         ]
+        if not _is_better(chosen, best):
+            said.append(
+                "A posterior whose chains agree says how sure each term is, and is chosen, however"
+                f" many terms it has, where it is as good: {_at_most(HARDLY)}."
+            )
     else:
         said = [
             f"The best of those held twice misses {theirs}; the chosen one misses {its}. It has"
@@ -166,6 +192,23 @@ def answer_compared(found: Discovered) -> Answer:
     return Answer(CAUTION, "The best of what was tried", tuple(reasons))
 
 
+def _mean_error(row: Mapping[str, Any]) -> float:
+    """What is to be expected of data like those held out; earlier versions have one error."""
+    error = row["validation"]
+    return float(error.get("mean_nmse", error["nmse"]))
+
+
+def _held_out_words(found: Discovered, chosen: Mapping[str, Any]) -> str:
+    """What the chosen one misses: on average, and, if that is another figure, typically."""
+    mean, folds = _mean_error(chosen), counted(len(found.folds), "fold")
+    if mean <= _NEARLY * chosen["validation"]["nmse"]:
+        return f"simulations of held-out data miss {error_text(chosen)} of the variance ({folds})"
+    return (
+        f"simulations of held-out data miss {mean:.3g} % of the variance on average, and"
+        f" {error_text(chosen)} typically (geometric mean over {folds})"
+    )
+
+
 def _missed(nmse: float | None) -> str:
     return "runs away" if nmse is None else f"misses {nmse:.3g} % of the variance"
 
@@ -183,6 +226,8 @@ def _compared(found: Discovered, chosen: Mapping[str, Any]) -> str:
         return tried
     error, n_terms = best["validation"]["nmse"], best["n_terms"]
     why = ""
+    if _is_better(chosen, best):
+        return f"better than {tried} ({error:.3g} % with {counted(n_terms, 'term')})"
     if _is_sampled(chosen):
         why = ", as a posterior says how sure each term is"
     elif chosen["n_terms"] < n_terms:
@@ -191,6 +236,10 @@ def _compared(found: Discovered, chosen: Mapping[str, Any]) -> str:
         f"as good as {tried} ({error:.3g} % with {counted(n_terms, 'term')}), and preferred to"
         f" it{why}"
     )
+
+
+def _is_better(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return bool(row["validation"]["nmse"] < other["validation"]["nmse"])
 
 
 def _is_sampled(row: Mapping[str, Any]) -> bool:

@@ -14,13 +14,14 @@ One series is another one if their correlation is within 1e-12 of 1 or -1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from adjoin.arrays import Float1D
+from adjoin.data.checking.finding import Finding
 from adjoin.data.dataset import Dataset
 from adjoin.grammar.equation import term_text
 from adjoin.levels import CAUTION, POOR
@@ -103,6 +104,31 @@ def copied_inputs(posterior: Collection) -> Iterator[str]:
         is_output = _copied(_inputs(data, i), data.outputs, posterior.max_lag) is not None
         if is_output or any(_copied(o, _inputs(data, i), posterior.max_lag) == 0 for o in others):
             yield name
+
+
+def leaked(findings: Iterable[Finding]) -> Iterator[str]:
+    """The inputs that a check of the data calls the output itself."""
+    for finding in findings:
+        if finding.name == "leak" and finding.evidence is not None:
+            yield finding.evidence.signals[0]
+
+
+def on_columns(posterior: Collection, findings: Iterable[Finding]) -> Iterator[Objection]:
+    """Columns that are not what they are taken for, exactly (*poor*) or as it seems (*caution*).
+
+    `findings` are those of a check of the fitted data. No error of any simulation shows these:
+    what is a copy, or the cause taken for the effect, can be simulated as well as anything.
+    """
+    findings = list(findings)
+    exact = list(_on_copied_output(posterior))
+    yield from exact
+    for finding in findings:
+        reason = finding.words.rstrip(".")
+        if finding.name == "leak" and not exact:
+            yield Objection(POOR, "an input is the output itself", reason, finding.remedy, True)
+        if finding.name == "swapped":
+            short = "the columns seem to be swapped"
+            yield Objection(CAUTION, short, reason, finding.remedy, True)
 
 
 def _on_copied_output(posterior: Collection) -> Iterator[Objection]:

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from adjoin.data.check import check_data
+from adjoin.data.check import DataCheck, check_data
 from adjoin.inference.objective import PREDICTION, Noise, Residual
 from adjoin.levels import POOR
 from adjoin.results.answers import beyond_range
 from adjoin.results.collection import Collection
 from adjoin.results.leftover import Leftover, find_leftover
-from adjoin.results.objections import PER_TERM, copied_inputs
+from adjoin.results.objections import PER_TERM, copied_inputs, leaked
 from adjoin.results.residual_tests import ResidualTest
 from adjoin.results.scoring import Part
 from adjoin.results.vetoes import NOTHING, left_of_inputs, left_of_own_past
@@ -87,6 +87,10 @@ class Seen:
         Whether the chains do not agree.
     is_discovered : bool
         Whether many models were compared.
+    is_sampled : bool
+        Whether terms came and went in the draws, so that chains can differ in them.
+    effort : str
+        That of the comparison, if there was one.
     """
 
     missed: float | None = 1.0
@@ -116,6 +120,8 @@ class Seen:
     is_short: bool = False
     chains_differ: bool = False
     is_discovered: bool = False
+    is_sampled: bool = False
+    effort: str = ""
 
 
 def look(
@@ -124,15 +130,19 @@ def look(
     all_chains: Collection,
     tests: Sequence[ResidualTest],
     chains: Mapping[str, Any],
+    checked: DataCheck | None = None,
 ) -> Seen:
     """Gather the facts: of the last part, which counts, of the residuals, the chains and the data.
 
-    `chains` is the verdict of ``diagnose`` on them.
+    `chains` is the verdict of ``diagnose`` on them; `checked` is what `check_data` finds in the
+    fitted data, if it was asked before.
     """
     part, settings, data = parts[-1], all_chains.settings, all_chains.data
     scores, objective = part.scores, all_chains.objective
+    discovered = all_chains.discovered
     left = left_of_inputs(posterior) if all_chains.power > 0.0 else None
-    window, found = posterior.max_lag, _of_data(all_chains)
+    checked = check_data(data) if checked is None else checked
+    window, found = posterior.max_lag, _of_data(checked)
     reach = found.get("delay", 0)
     if left is not None and left.lag > window:
         reach = max(reach, left.lag + max(2, left.lag // 4))
@@ -163,19 +173,21 @@ def look(
         is_noise=is_nothing and not is_predictable and reach <= window,
         is_missed=is_nothing and is_predictable and objective == PREDICTION and not is_auto,
         is_swapped="swapped" in found,
-        copies=tuple(copied_inputs(all_chains)),
+        copies=tuple(dict.fromkeys([*copied_inputs(all_chains), *leaked(checked.findings)])),
         inputs=data.names.inputs,
         output=data.names.output,
         is_short=posterior.n_rows < n_needed,
         chains_differ=chains["agreement"] == POOR,
-        is_discovered=all_chains.discovered is not None,
+        is_discovered=discovered is not None,
+        is_sampled=not settings.keeps_terms,
+        effort="" if discovered is None else str(discovered.settings.get("effort", "")),
     )
 
 
-def _of_data(posterior: Collection) -> dict[str, int]:
+def _of_data(checked: DataCheck) -> dict[str, int]:
     """What a check of the fitted data finds, by name, with the number in its remedy."""
     found = {}
-    for finding in check_data(posterior.data).findings:
+    for finding in checked.findings:
         number = _NUMBER.search(finding.remedy)
         found[finding.name] = int(number[1]) if number else 0
     return found

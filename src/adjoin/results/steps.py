@@ -22,6 +22,7 @@ _MANY_LOST = 0.05  # of the draws
 _DEGREE = 3  # what is tried where linear terms are not enough
 _FEW_LAGS = 2
 _SHARE = 0.3  # held out
+_MOST_EFFORT = "thorough"  # of discover
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,14 @@ def _of_degree(seen: Seen) -> Step:
     return Step(f"allow products of signals: {what}", {"max_degree": degree})
 
 
+def _of_unsettled(seen: Seen) -> Step:
+    if seen.effort == _MOST_EFFORT:
+        words = "rely on its simulation and not on single terms: the chains differ in the equation"
+        return Step(f"{words} even so; longer records tell more terms apart", {}, "")
+    words = "let the chains run longer, which takes much longer: they have not converged"
+    return Step(words, {"effort": _MOST_EFFORT}, DISCOVER)
+
+
 SITUATIONS: tuple[Situation, ...] = (
     Situation("copies", lambda seen: bool(seen.copies), _of_copies),
     Situation("swapped", lambda seen: seen.is_swapped, _of_swapped),
@@ -201,6 +210,11 @@ SITUATIONS: tuple[Situation, ...] = (
         "chains",
         lambda seen: seen.chains_differ and not seen.is_discovered,
         lambda seen: Step("compare models, for chains differ in the equation", {}, DISCOVER),
+    ),
+    Situation(
+        "unsettled",
+        lambda seen: seen.chains_differ and seen.is_discovered and seen.is_sampled,
+        _of_unsettled,
     ),
 )
 """The most urgent first."""
