@@ -103,7 +103,7 @@ def report(
     for question, answer in (
         ("unique?", assessment.unique),
         ("free run?", assessment.trusted),
-        ("residuals?", assessment.exhausted),
+        ("left over?", assessment.exhausted),
     ):
         say(f"{question:11}{answer.short}: {'; '.join(answer.reasons)}")
     say(f"{'chains?':11}{assessment.diagnostics['verdict']['summary']}")

@@ -98,7 +98,7 @@ def facts_of(found: Assessment[Posterior]) -> list[dict[str, str]]:
         value = f"{100.0 - errors.nmse:.1f} %" if errors.nmse < 100.0 else "nothing"
         note = f"of the variance of {part.words}; {error}"
         shown = f"{errors.fit:.1f}".replace("-", "−")
-        fit = [{"name": "Fit index", "value": shown, "note": "of 100; it is 100 (1 − RMSE/sd)"}]
+        fit = [{"name": "Fit index", "value": shown, "note": "= 100 (1 − RMSE/sd)"}]
     noise, on_noise = noise_in_words(posterior)
     rows = [
         {"name": "Simulation explains", "value": value, "note": note},
