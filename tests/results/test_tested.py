@@ -12,19 +12,21 @@ from adjoin import Dataset
 from adjoin.results.advice import Verdict
 from adjoin.results.answers import Answer
 from adjoin.results.assessment import assess
+from adjoin.results.compared import judge
 from adjoin.results.scoring import Errors
 from adjoin.results.tested import judge_test
 
-FOUND = compared(tried_row("simulation", 9, 8.0, chosen=True))
+CHOSEN = tried_row("posterior", 9, 8.0, chosen=True)
+SAMPLED = compared(CHOSEN | {"settings": CHOSEN["settings"] | {"sampled": "white"}})
 
 
 def judged(missed: float | None, own: str = "good", trusted: str = "good") -> Verdict:
     errors = Errors(None if missed is None else 1.0, missed, None)
     part = SimpleNamespace(words="new.csv", scores=SimpleNamespace(free_run=errors))
-    verdict = Verdict(
-        own, "it simulates held-out data: 92.0 % of the variance explained", (), (), ()
-    )
-    return judge_test(FOUND, verdict, part, Answer(trusted, "", ()))
+    answer = Answer(trusted, "No: most draws run away", ())
+    # How chains agree counts where a posterior of structures was chosen.
+    agreement = "good" if own == "good" else "poor"
+    return judge(SAMPLED, Verdict("good", "", (), (), ()), (), agreement, judge_test(part, answer))
 
 
 @pytest.mark.parametrize(
@@ -45,9 +47,15 @@ def test_the_test_is_what_the_verdict_begins_with(
 
 
 def test_a_good_test_does_not_make_up_for_a_poor_comparison() -> None:
-    assert judged(0.4, own="caution").level == "caution"
+    doubted = judged(0.4, own="caution")
+    assert doubted.level == "caution"
+    assert doubted.summary.startswith("it simulates new.csv: 99.6 %")
+    assert doubted.summary.endswith("; the chains have not converged")
     assert judged(0.4, trusted="caution").level == "good"
     assert judged(0.4, trusted="poor").level == "poor"
+    assert judged(0.4, trusted="poor").cause == "most draws run away"
+    assert judged(0.4).cause == ""
+    assert judged(38.7).cause == "it misses a part of new.csv"
 
 
 def test_an_assessment_with_test_data_says_so() -> None:

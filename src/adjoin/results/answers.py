@@ -325,8 +325,8 @@ def _on_larger(tests: Sequence[ResidualTest], size: float) -> tuple[str, ...]:
         return ()
     are = "is" if n_larger == 1 else "are"
     return (
-        f"{counted(n_larger, 'larger correlation')} {are} not more than chance brings between series"
-        " that have a memory, or of which few samples are large",
+        f"{counted(n_larger, 'larger correlation')} {are} not more than chance brings between"
+        " series that have a memory, or of which few samples are large",
     )
 
 

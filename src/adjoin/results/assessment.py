@@ -189,9 +189,8 @@ class Assessment(Generic[Assessed]):
         )
         if self.discovered is None:
             return own
-        found = judge(self.discovered, own, self._on_columns, chains["agreement"])
-        part = self.parts[-1]
-        return judge_test(self.discovered, found, part, self.trusted) if self.is_tested else found
+        tested = judge_test(self.parts[-1], self.trusted) if self.is_tested else None
+        return judge(self.discovered, own, self._on_columns, chains["agreement"], tested)
 
     @property
     def reservation(self) -> str:

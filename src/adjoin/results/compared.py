@@ -15,9 +15,9 @@ from adjoin.results.advice import Verdict
 from adjoin.results.answers import Answer
 from adjoin.results.discovered import ALIKE, HARDLY, Discovered
 from adjoin.results.objections import Objection
+from adjoin.results.tested import Tested, explained, level_of
 from adjoin.text import UNKNOWN, counted, percent, rounded
 
-_PART_MISSED, _HALF_MISSED = 10.0, 50.0  # percent of the variance, as answers about free runs have
 _FAR_APART = 0.1  # standard deviations between the equation's run and the average of the best
 _NEARLY = 1.1  # times its error: a setting within it is nearly as good
 _MOST_NAMED = 3
@@ -31,12 +31,15 @@ def judge(
     own: Verdict,
     on_columns: Sequence[Objection] = (),
     agreement: str = GOOD,
+    tested: Tested | None = None,
 ) -> Verdict:
     """Put the comparison before what is said of the run itself.
 
     A held-out simulation cannot see that columns are wrong, nor that the posterior was not reached:
     `on_columns` and `agreement`, the level at which the chains of a posterior of structures agree,
-    can only take away from what it says.
+    can only take away from what it says. With test data, what these say comes first: nobody
+    asks for a test to be told of something else, and what was held out helped to choose. The worse
+    counts.
     """
     beyond, chosen = _on_range(found), found.chosen
     if chosen is None:
@@ -56,10 +59,11 @@ def judge(
             f"its simulation is {found.apart:.1%} of the output's standard deviation from the"
             " average of the best candidates"
         )
-    level = _level(missed)
+    level = level_of(missed)
     is_far = found.apart is not None and found.apart > _FAR_APART
     is_unsettled = agreement == POOR and _is_sampled(chosen)
     doubts = [(one.level, one.short) for one in on_columns]
+    doubts += [] if tested is None else [(tested.level, tested.cause)]
     doubts += [
         (level, "it misses a part of what was held out"),
         (CAUTION if is_unsettled else GOOD, _UNSETTLED),
@@ -72,6 +76,8 @@ def judge(
         " explained",
         POOR: f"it does not simulate held-out data: {missed:.0f} % of the variance missed",
     }[level]
+    if tested is not None:
+        summary = f"{tested.summary} (held-out data: {explained(missed)})"
     steps = (*own.next, *((_COVER_RANGE,) if beyond else ()))
     on_model = (*said, *own.on_model)
     said_first = [one.short for one in on_columns]
@@ -211,12 +217,6 @@ def _held_out_words(found: Discovered, chosen: Mapping[str, Any]) -> str:
 
 def _missed(nmse: float | None) -> str:
     return "runs away" if nmse is None else f"misses {nmse:.3g} % of the variance"
-
-
-def _level(nmse: float) -> str:
-    if nmse <= _PART_MISSED:
-        return GOOD
-    return CAUTION if nmse <= _HALF_MISSED else POOR
 
 
 def _compared(found: Discovered, chosen: Mapping[str, Any]) -> str:

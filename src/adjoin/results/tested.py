@@ -1,51 +1,57 @@
-"""A verdict on a comparison of candidates where there are test data too, of which it speaks first.
+"""What test data say of the choice among candidates, of which the verdict then speaks first.
 
-Receives the verdict of ``compared``, the part of the data that counts and the answer about it;
-gives the verdict that an `Assessment` shows.
+Receives the part of the data that counts and the answer about it; gives ``compared`` a `Tested`.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import NamedTuple
 
-from adjoin.levels import CAUTION, GOOD, POOR, worst
-from adjoin.results.advice import Verdict
+from adjoin.levels import CAUTION, GOOD, POOR
 from adjoin.results.answers import Answer
-from adjoin.results.discovered import Discovered
 from adjoin.results.scoring import Part
 
 _PART_MISSED, _HALF_MISSED = 10.0, 50.0  # percent of the variance, as answers about free runs have
 
 
-def judge_test(found: Discovered, own: Verdict, part: Part, trusted: Answer) -> Verdict:
-    """Say how it simulates the test data, and then the held-out ones; the worse level counts.
+class Tested(NamedTuple):
+    """How good it is there, in words, and what decided where it is not good."""
 
-    Nobody asks for a test to be told about something else, and what was held out helped to choose.
+    level: str
+    summary: str
+    cause: str
+
+
+def judge_test(part: Part, trusted: Answer) -> Tested | None:
+    """How the test data are simulated; None where the output stands still, so that nobody knows.
+
+    Of what else the answer says, only what forbids to trust it changes the level: the bands, say,
+    have a question of their own.
     """
     missed = part.scores.free_run.nmse
-    if found.chosen is None or (missed is None and part.scores.free_run.rmse is not None):
-        return own  # nothing was found, or the output stands still
-    before = f" (held-out data: {_explained(found.chosen['validation']['nmse'])})"
-    level = _level(missed)
-    how = "it runs away" if missed is None else _explained(missed, " of the variance")
+    if missed is None and part.scores.free_run.rmse is not None:
+        return None
+    level = POOR if missed is None else level_of(missed)
+    how = "it runs away" if missed is None else f"{explained(missed, ' of the variance')}"
     summary = {
         GOOD: f"it simulates {part.words}: {how}",
         CAUTION: f"it simulates {part.words} in part: {how}",
         POOR: f"it does not simulate {part.words}: {how}",
     }[level]
-    # Of what else is said of the test, only what forbids to trust it changes the level.
-    levels = [own.level, level, POOR if trusted.level == POOR else GOOD]
-    return replace(own, level=worst(levels), summary=summary + before)
+    if trusted.level == POOR != level:
+        return Tested(POOR, summary, trusted.cause)
+    return Tested(level, summary, "" if level == GOOD else f"it misses a part of {part.words}")
 
 
-def _explained(missed: float, of: str = "") -> str:
-    """How much of the variance is explained, or missed where that is more, in words."""
+def level_of(missed: float) -> str:
+    """How good a simulation is that misses so much of the variance, in percent."""
+    if missed <= _PART_MISSED:
+        return GOOD
+    return CAUTION if missed <= _HALF_MISSED else POOR
+
+
+def explained(missed: float, of: str = "") -> str:
+    """How much is explained, or missed where that is more, in words."""
     if missed > _HALF_MISSED:
         return f"{missed:.0f} %{of} missed"
     return f"{100.0 - missed:.{1 if missed <= _PART_MISSED else 0}f} %{of} explained"
-
-
-def _level(missed: float | None) -> str:
-    if missed is None or missed > _HALF_MISSED:
-        return POOR
-    return GOOD if missed <= _PART_MISSED else CAUTION
