@@ -51,6 +51,13 @@ def percent(share: float, places: int = 1) -> str:
     return f"{100.0 * share:.{places}f} %"
 
 
+def figure(value: float) -> str:
+    """A measured number to three digits, without an exponent where people read it more easily."""
+    text = f"{value:.3g}"
+    is_large = "e+" in text and abs(value) < 10**_MOST_PLACES
+    return f"{float(text):,.0f}" if is_large else text
+
+
 def counted(n: int, noun: str) -> str:
     """Say how many: ``1 record``, ``2 records``."""
     return f"{n} {noun}{'' if n == 1 else 's'}"

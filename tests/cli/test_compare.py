@@ -70,7 +70,7 @@ def test_the_table_is_on_standard_output_and_notes_are_not(folder: Path) -> None
     ("arguments", "complaint"),
     [
         (("compare", "good.nc", "nothing.nc"), "nothing.nc"),
-        (("compare", "good.nc", "good.nc"), "given twice"),
+        (("compare", "good.nc", "good.nc"), "given twice; give each once"),
         ((*SEVERAL, "--data", "nothing.csv"), "nothing.csv"),
         ((*SEVERAL, "--out", "runs.bmp"), "must end in one of"),
         ((*SEVERAL, "--out", "good.nc"), "overwrite 'good.nc', which is read"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +80,35 @@ def test_a_person_is_told_first_whether_it_simulates(rig: Path) -> None:
     assert "speed(k) = " in done.stdout
     assert "(chosen)" in done.stdout
     assert "1 gap in the time column" in done.stderr
+
+
+def test_what_is_wrong_with_the_data_is_said_before_the_comparison(rig: Path) -> None:
+    """With what to do about it, in options that exist: hours are not spent on swapped columns."""
+    done = run("discover", str(rig), "--inputs", "speed", "--output", "force [N]", *QUICK)
+    assert done.returncode == 0, done.stderr
+    found = done.stderr.index("the columns seem to be swapped")
+    assert found < done.stderr.index("linear models of all lags")
+    assert "→ --inputs force_N and --output speed" in done.stderr
+    assert "the columns seem to be swapped" in done.stdout.partition("\n")[0]
+    steps = done.stdout.partition("next ")[2]
+    assert steps.lstrip().startswith("→ swap the columns")
+
+
+def test_advice_of_a_comparison_names_what_it_can_do(rig: Path, tmp_path: Path) -> None:
+    page = tmp_path / "rig.html"
+    done = run(*_discover(rig, "--report", str(page)))
+    assert done.returncode == 0, done.stderr
+    for said in (done.stderr, done.stdout, re.sub(r"<[^>]*>", "", page.read_text("utf-8"))):
+        assert "--center" not in said.replace("adjoin fit --center", "")
+        assert "center=True" not in said
+    assert "adjoin fit --center may help (discover tries both)" in done.stderr
+
+
+def test_an_unknown_effort_is_refused_before_anything_is_read() -> None:
+    done = run("discover", "nothing.csv", "--effort", "fast")
+    assert done.returncode == 2
+    assert "fast" in done.stderr
+    assert "nothing.csv" not in done.stderr
 
 
 def test_what_cannot_be_used_is_refused(rig: Path) -> None:

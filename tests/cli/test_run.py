@@ -203,6 +203,19 @@ def test_a_diverging_model_is_said_to_diverge(folder: Path) -> None:
     [
         (("report", "nothing.nc"), "nothing.nc"),
         (("report", "train.csv"), "train.csv"),
+        (("report", "train.csv"), "pass what adjoin discover --out, adjoin fit --out or"),
+        (("simulate", "test.csv", "rig.nc"), "were the arguments swapped? The model or run comes"),
+        (("simulate", "test.csv", "rig.json"), "were the arguments swapped?"),
+        (
+            ("discover", "rig.nc", "--output", "velocity"),
+            "is a saved run, not data; adjoin report",
+        ),
+        (("fit", "rig.nc", "--output", "velocity"), "is a saved run, not data"),
+        (("check", "rig.nc", "--output", "velocity"), "is a saved run, not data"),
+        (
+            ("discover", "train.csv", "--output", "velocity", "--out", "found.csv"),
+            "'found.csv' is to be a saved run, which is no .csv file; name it 'found.nc'",
+        ),
         (("report", "rig.json"), "rig.json"),
         (("report", "rig.nc", "--data", "inputs.csv"), "no column 'velocity'"),
         (("report", "rig.nc", "--out", "nowhere/page.html"), "nowhere"),

@@ -20,7 +20,7 @@ from typer.main import get_command
 
 from adjoin import AdjoinError, DataCheck, Dataset, check_data, datasets, read_data
 from adjoin.cli.app import app
-from adjoin.cli.spelling import spell_for_fit
+from adjoin.cli.spelling import spell_for_discover, spell_for_fit
 from adjoin.data import defects
 from adjoin.data.check import check_files
 from adjoin.data.checking.finding import Finding
@@ -270,6 +270,17 @@ def test_long_records_are_checked_in_two_seconds() -> None:
     assert process_time() - begin < 2.0
 
 
+def test_what_was_filled_in_is_not_to_be_filled_in_again(save: Callable[..., Path]) -> None:
+    u = clean("arx", 0)[0].copy()
+    u[[7, 100, 101]] = np.nan
+    path = save(u=u)
+    for fill, level in ((2, "good"), (3, "good"), (1, "caution")):
+        (found,) = (f for f in check_files([path], fill=fill).findings if f.name.startswith("miss"))
+        assert (found.level, bool(found.remedy)) == (level, level != "good")
+    (found,) = (f for f in check_files([path], fill=2).findings if f.name.startswith("miss"))
+    assert found.words == "3 values were missing in u, and were interpolated."
+
+
 def test_missing_rows_of_several_files_are_counted_end_to_end(save: Callable[..., Path]) -> None:
     u = clean("arx", 0)[0].copy()
     u[[7, 100, 101]] = np.nan
@@ -291,6 +302,13 @@ def test_every_remedy_names_options_that_exist() -> None:
                 assert hasattr(Dataset, method)
             spelled = spell_for_fit(finding.remedy)
             assert not re.search(r"\b[a-z_]+=", spelled.replace("sampling_time", "x")), spelled
+            spelled = spell_for_discover(finding.remedy)  # as check, discover and its page have it
+            for command, option, value in re.findall(
+                r"(adjoin fit )?(--[a-z-]+)(?: ([\w.'…]+))?", spelled
+            ):
+                name = "fit" if command else "discover"
+                assert _parses(root.commands[name], option, value), spelled
+            spelled = spell_for_fit(finding.remedy)
             for option, value in re.findall(r"(--[a-z-]+)(?: ([\w.'…]+))?", spelled):
                 assert any(_parses(root.commands[name], option, value) for name in COMMANDS), (
                     spelled
@@ -311,3 +329,16 @@ def _parses(command: Any, option: str, value: str) -> bool:
             continue
         return True
     return False
+
+
+def test_large_numbers_are_written_out(save: Callable[..., Path]) -> None:
+    rng = np.random.default_rng(0)
+    u = rng.normal(size=600)
+    y = 4697.0 + 500.0 * np.convolve(u, [0.0, 1.0, 0.5])[:600]
+    (found,) = (f for f in check_data(Dataset.from_arrays(u, y)).findings if f.name == "offset")
+    assert "its mean, 4,680," in found.words
+    time = np.arange(600.0)
+    time[300:] += 1.8e5
+    path = save(time=time, u=u, y=y)
+    (gap,) = (f for f in check_data(path).findings if f.name == "gaps")
+    assert "the longest of 180,000 s" in gap.words

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -26,6 +27,16 @@ def test_it_says_whether_the_equation_is_the_only_one(found: Discovery) -> None:
     assert f"unique?    {found.assessment.unique.short}" in said
     places = [said.index(word) for word in ("verdict", "next", "unique?", "\ntime ")]
     assert places == sorted(places)
+
+
+def test_settings_that_were_held_once_are_said_to_be(found: Discovery) -> None:
+    twice = next(one for one in found.shown if not one.setting.sampled)
+    for n_once, said in ((1, "1 more setting, all held once only"), (2, "2 more settings, all")):
+        some = replace(found)
+        vars(some)["shown"] = [*found.shown, *[replace(twice, is_checked=False)] * n_once]
+        page = io.StringIO()
+        print_discovery(Console(file=page, width=100), some)
+        assert said in page.getvalue()
 
 
 def test_where_no_step_is_left_what_is_amiss_is_still_said() -> None:

@@ -126,10 +126,17 @@ def test_the_reasons_for_trust_are_its_figures() -> None:
         "no draw ran away",
     )
     assert predicted(coverage=0.8, diverged=0.015).reasons[1:] == (
-        "the 95 % band holds 80.0 % of the measured samples: too narrow",
+        "the 95 % band holds 80.0 % of the measured samples: too narrow; go by its error there, and"
+        " not by the band",
         "1.5 % of 200 draws ran away; mean and bands are of the others",
     )
-    assert predicted(coverage=1.0).reasons[1].endswith("100.0 % of the measured samples: too wide")
+    assert (
+        predicted(coverage=1.0)
+        .reasons[1]
+        .endswith(
+            "100.0 % of the measured samples: too wide; go by its error there, and not by the band"
+        )
+    )
     assert predicted(fit=None).reasons[0] == (
         "the output of the test data is constant, so there is nothing to explain"
     )

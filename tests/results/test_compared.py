@@ -87,6 +87,17 @@ def test_a_run_of_an_earlier_version_is_held_against_its_first_path_of_two_looks
     assert compared(*rows).best["n_terms"] == 25
 
 
+def test_others_are_counted_over_what_the_table_shows() -> None:
+    """Which leaves out what was held once; that is said apart."""
+    answer = answer_compared(compared(ONCE | {"words": "linear"}, BEST, FEWER))
+    assert answer.short.startswith("No: others")
+    assert answer.reasons[1].startswith("one other setting has")
+    assert answer.reasons[2].startswith("1 more was held once only")
+    alone = answer_compared(compared(ONCE | {"words": "linear"}, FEWER | {"best": True}))
+    assert alone.short == "The best of what was tried"
+    assert alone.reasons[1].startswith("no other setting has")
+
+
 def test_two_sizes_of_one_class_are_one_setting() -> None:
     found = compared(BEST, BEST | {"n_terms": 9, "best": False, "chosen": True})
     assert found.n_settings == 1

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from tests.systems import by_hand
 
 from adjoin import AdjoinError, Dataset, Grammar
 from adjoin.results.assessment import assess
-from adjoin.results.comparison import compare_runs, with_signals
+from adjoin.results.comparison import ComparedRun, compare_runs, with_signals
 
 GOOD_RUN, POOR_RUN = made([[TRUE] * 4]), made([[POOR] * 4])
 WILD_RUN = lost()
@@ -42,6 +44,27 @@ def test_scores_are_those_of_the_report() -> None:
     assert row["verdict"] == alone.verdict.level
     assert row["n_terms"] == 2
     assert row["objective"] == "prediction"
+
+
+def test_the_seconds_of_a_discovery_are_those_of_all_it_did() -> None:
+    """The last sampling, which its posterior knows of, is the least of it."""
+    posterior = SimpleNamespace(timing={"total_s": 0.04})
+    for discovered, seconds in (
+        (None, 0.04),
+        (SimpleNamespace(timing={}), 0.04),  # of an earlier version
+        (SimpleNamespace(timing={"total_s": 435.0}), 435.0),
+    ):
+        assessment: Any = SimpleNamespace(discovered=discovered, all_chains=posterior)
+        part: Any = None
+        assert ComparedRun("rig", assessment, TRAIN, part).seconds == seconds
+
+
+def test_levels_are_called_what_pages_call_them() -> None:
+    found = compare_runs(
+        {"poor": POOR_RUN, "good": GOOD_RUN}, dict.fromkeys(("poor", "good"), TEST)
+    )
+    heads, rows = found.texts
+    assert {row[heads.index("verdict")] for row in rows} <= {"Good", "With care", "Problem"}
 
 
 def test_windows_of_any_length_are_scored_on_the_same_samples() -> None:

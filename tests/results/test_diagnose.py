@@ -9,10 +9,15 @@ from itertools import product
 import numpy as np
 import pytest
 from arviz_stats.base import array_stats
+from tests.report.drawn import compared, tried_row
 from tests.systems import Drawn, by_hand, quick, simulated
 
 from adjoin import Dataset, Grammar, Posterior, Structure
 from adjoin.exchange.arviz_data import import_arviz
+from adjoin.inference.moves import Moves
+from adjoin.report.page_facts import questions_of
+from adjoin.results.assessment import assess
+from adjoin.results.diagnose import diagnose
 
 GRAMMAR = Grammar.narx(max_lag=2, max_degree=2)
 DATA = Dataset.from_arrays(*simulated(n=60))
@@ -362,3 +367,24 @@ def test_a_fit_has_a_verdict() -> None:
     found = verdict(model.posterior_)
     assert found["level"] == "good"
     assert found["reasons"][0].startswith("all 4 chains agree on the structure")
+
+
+def test_terms_that_were_given_are_no_agreement_of_the_chains() -> None:
+    fixed = {"initial": "u(k-1) + y(k-1)", "moves": Moves.fixed()}
+    posterior = quick(**fixed).fit(*simulated()).posterior_
+    found = assess(posterior)
+    verdict = found.diagnostics["verdict"]
+    assert verdict["reasons"][0] == (
+        "the terms were fixed: both chains can agree on coefficients and noise only"
+    )
+    assert verdict["agreement"] == "good"
+    assert verdict["summary"] == (
+        "the chains agree on the coefficients of the terms that were given; intervals can be relied"
+        " on"
+    )
+    assert not any("share" in said for said in verdict["settled"])
+    (chains,) = [row for row in questions_of(found, ()) if row["id"] == "chains"]
+    assert chains["words"] == "Yes, on the coefficients: the terms were given"
+    compared_one = replace(posterior, discovered=compared(tried_row("prediction", 2, 1.0)))
+    reasons = diagnose(compared_one)["verdict"]["reasons"]
+    assert reasons[0].startswith("the terms were given by the comparison: ")

@@ -104,6 +104,12 @@ SEEN: dict[str, tuple[dict[str, Any], str, dict[str, Any], str]] = {
         {"effort": "thorough"},
         DISCOVER,
     ),
+    "switched": (
+        {"switched": ("u",)},
+        "measure with more levels of u, if the model is to be run between",
+        {},
+        "",
+    ),
 }
 """For every situation what is seen, how the words begin, what changes, and by which command."""
 
@@ -156,7 +162,7 @@ def test_decimating_again_multiplies() -> None:
     found = Seen(**SEEN["oversampled"][0])
     assert "--decimate 10 " in next_steps(found, AT_TERMINAL)[0]
     assert next_steps(found, DISCOVERED)[0].endswith(
-        "adjoin discover rig.csv --output speed --max-lag 3 --decimate 10"
+        "adjoin discover rig.csv --output speed --max-lag 3 --decimate 10 --out discovered.nc"
     )
 
 
@@ -164,7 +170,7 @@ def test_other_commands_keep_what_the_data_are_read_by() -> None:
     found = next_steps(Seen(missed=40.0, one_step=30.0), AT_TERMINAL)[0]
     assert found.endswith(
         ": adjoin discover 'my rig.csv' other.csv --inputs 'u, force' --output speed --detrend"
-        " --decimate 2 --initial 'u(k)*abs(u(k)) + 1'"
+        " --decimate 2 --initial 'u(k)*abs(u(k)) + 1' --out discovered.nc"
     )
     found = next_steps(Seen(is_noise=True), AT_TERMINAL)[0]
     assert found.endswith("--inputs 'u, force' --output speed --detrend --decimate 2")
@@ -258,11 +264,20 @@ def test_chains_of_a_discovery_that_differ_run_longer_until_that_is_all_there_is
     found = next_steps(Seen(**SEEN["unsettled"][0]), DISCOVERED)
     assert found[0].endswith(
         ": adjoin discover rig.csv --output speed --max-lag 3 --decimate 2 --effort thorough"
+        " --out discovered.nc"
     )
     (said,) = next_steps(Seen(**SEEN["unsettled"][0] | {"effort": "thorough"}), DISCOVERED)
     assert "adjoin" not in said
     assert "not on single terms" in said
     assert next_steps(Seen(**SEEN["unsettled"][0] | {"is_sampled": False}), DISCOVERED) == ()
+
+
+def test_an_input_of_two_values_asks_for_more_where_terms_may_bend() -> None:
+    u, _ = simulated(n=450)
+    data = Dataset.from_arrays(np.sign(u), simulated(n=450)[1])
+    found = assess(made([[TRUE] * 4], data))
+    assert found.seen.switched == ("u",)
+    assert next_steps(Seen(switched=("u",), max_degree=1), AT_TERMINAL) == ()
 
 
 def test_a_grammar_of_one_s_own_is_not_changed_by_options() -> None:

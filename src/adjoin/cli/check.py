@@ -16,10 +16,11 @@ from adjoin.cli.data import (
     OutputOption,
     SamplingTimeOption,
     prepared,
+    require_tables,
 )
 from adjoin.cli.output import DecimalOption, ForceOption, JsonOption, console, print_json
 from adjoin.cli.run import require_writable
-from adjoin.cli.spelling import spell_for_fit
+from adjoin.cli.spelling import spell_for_discover
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,7 +31,8 @@ ReportOption = Annotated[
     Path | None,
     typer.Option("--report", help="Also write a page with pictures, such as rig.html."),
 ]
-_SHADE = {"good": "green", "caution": "yellow", "poor": "red"}
+_SHADE = {"good": "dim", "caution": "yellow", "poor": "red"}
+_LABELS = {"good": "note"}  # what is worth knowing need not be good, nor be mended
 
 
 def check(
@@ -57,6 +59,7 @@ def check(
     with console(stderr=True).status("looking at the data …"):
         from adjoin.data.check import check_files
 
+        require_tables(data)
         found = check_files(
             data,
             inputs,
@@ -69,12 +72,13 @@ def check(
     if page is not None:
         from adjoin.report.data_findings import write_check_page
 
-        write_check_page(found, page, spell=spell_for_fit)
+        write_check_page(found, page, spell=spell_for_discover)
         console(stderr=True).print(f"report: {page}", markup=False, highlight=False)
     if as_json:
         plain = found.plain
         for finding in plain["findings"]:
-            finding["remedy"] = spell_for_fit(finding["remedy"])
+            for text in ("words", "remedy"):
+                finding[text] = spell_for_discover(finding[text])
         print_json(plain)
     else:
         print_check(console(), found)
@@ -88,7 +92,7 @@ def print_check(screen: Console, found: DataCheck) -> None:
     screen.print(escape(repr(found.data)))
     table = Table("level", "what", "what to do", box=None, padding=(0, 2, 0, 0))
     for finding in found.findings:
-        level = f"[{_SHADE[finding.level]}]{finding.level}[/]"
-        words, remedy = finding.words, spell_for_fit(finding.remedy)
+        level = f"[{_SHADE[finding.level]}]{_LABELS.get(finding.level, finding.level)}[/]"
+        words, remedy = spell_for_discover(finding.words), spell_for_discover(finding.remedy)
         table.add_row(level, escape(words), escape(remedy))
     screen.print(table, soft_wrap=False)

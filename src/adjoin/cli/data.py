@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from adjoin.errors import AdjoinError
 
 if TYPE_CHECKING:
     from adjoin.data.dataset import Dataset
@@ -67,11 +70,24 @@ def read_tables(
     from adjoin import read_data
     from adjoin.data.dataset import Dataset
 
+    require_tables(files)
     parts = [
         read_data(file, inputs, output, sampling_time=sampling_time, decimal=decimal, fill=fill)
         for file in files
     ]
     return prepared(Dataset.join(parts), decimate, detrend)
+
+
+def require_tables(files: Sequence[Path]) -> None:
+    """Refuse saved runs where data are asked for, by what they are and not by their names."""
+    from adjoin.exchange.sealed import is_run
+
+    for file in files:
+        if is_run(file):
+            raise AdjoinError(
+                f"'{file}' is a saved run, not data; {shlex.join(['adjoin', 'report', str(file)])}"
+                " makes its page"
+            )
 
 
 def prepared(data: Dataset, decimate: int, detrend: bool) -> Dataset:

@@ -28,7 +28,7 @@ from adjoin.cli.output import (
     stages,
 )
 from adjoin.cli.run import require_writable, write_page
-from adjoin.cli.spelling import spell_for
+from adjoin.cli.spelling import spell_for_discover
 
 
 def discover(
@@ -86,6 +86,7 @@ def discover(
     [dim]Example:[/dim] adjoin discover rig.csv --inputs force --output velocity --out rig.nc
     """
     require_writable({"run": out, "report": page}, data, force)
+    _require_effort(effort)
     with stages("reading the data") as tell:
         from adjoin.data.check import check_data
         from adjoin.discovery.discovery import discover as find
@@ -97,6 +98,10 @@ def discover(
         )
         tell("looking at the data")
         checked = check_data(everything)
+        for finding in checked.findings:
+            if finding.level != GOOD:  # what is wrong is to be known before hours are spent on it
+                remedy = f" → {finding.remedy}" if finding.remedy else ""
+                say(spell_for_discover(f"data: {finding.words}{remedy}"))
         found = find(
             everything,
             validation=validation,
@@ -122,8 +127,11 @@ def discover(
         told = {"data_check": checked.plain, "written": names}
         print_json(describe_discovery(found) | told)
         return
-    screen = console()
-    for finding in checked.findings:
-        if finding.level != GOOD:
-            say(f"data: {finding.words}")
-    print_discovery(screen, found, lambda line: spell_for(["discover"], line))
+    print_discovery(console(), found, spell_for_discover)
+
+
+def _require_effort(name: str) -> None:
+    """Refuse an unknown effort before anything is read."""
+    from adjoin.discovery.settings import read_effort
+
+    read_effort(name)

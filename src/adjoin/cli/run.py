@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from adjoin.cli.data import DecimateOption
+from adjoin.cli.data import DecimateOption, require_tables
 from adjoin.cli.output import (
     DecimalOption,
     ForceOption,
@@ -20,7 +20,7 @@ from adjoin.cli.output import (
     say,
     write_text,
 )
-from adjoin.cli.spelling import spell_for_fit
+from adjoin.cli.spelling import spell_for_discover, spell_for_fit
 from adjoin.errors import AdjoinError
 from adjoin.report.page_words import is_page_of
 from adjoin.text import counted
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from adjoin.results.assessment import Assessment
     from adjoin.results.trial import Trial
 
+_NOT_OF_RUNS = (".csv", ".tsv", ".txt", ".dat", ".mat", ".xlsx", ".json", ".html", ".htm", ".tex")
 RUN_HELP = "A run: what --out of adjoin discover or adjoin fit wrote."
 
 
@@ -72,6 +73,7 @@ def report(
         from adjoin.files import write_whole
         from adjoin.posterior import load
         from adjoin.report.findings import describe
+        from adjoin.results.advice import without_steps
         from adjoin.results.assessment import assess
         from adjoin.results.scoring import TEST
 
@@ -99,17 +101,20 @@ def report(
     if as_json:
         print_json({**describe(assessment), "written": paths})
         return
+    spell = spell_of(assessment)
     screen.print(f"equation   {assessment.model}", markup=False, highlight=False)
     for question, answer in (
         ("unique?", assessment.unique),
         ("free run?", assessment.trusted),
         ("left over?", assessment.exhausted),
     ):
-        say(f"{question:11}{answer.short}: {'; '.join(answer.reasons)}")
-    say(f"{'chains?':11}{assessment.diagnostics['verdict']['summary']}")
-    say(f"{'verdict':11}{assessment.verdict.summary}")
-    for step in assessment.verdict.next:
-        say(f"{'':11}→ {spell_for_fit(step)}")
+        say(f"{question:11}{answer.short}: {spell('; '.join(answer.reasons))}")
+    verdict, chains = assessment.verdict, assessment.diagnostics["verdict"]
+    say(f"{'chains?':11}{spell(chains['summary'])}")
+    say(f"{'verdict':11}{spell(verdict.summary)}")
+    done = without_steps(assessment.trusted, verdict, assessment.tested_on)
+    for step in verdict.next or (done,):
+        say(f"{'':11}→ {spell(step)}")
     for path in paths.values():
         say(f"wrote {path}")
 
@@ -144,6 +149,11 @@ def require_writable(
             raise AdjoinError(f"'{path}' {fault}; name a file in a folder that exists")
         if path.resolve() in taken:
             raise AdjoinError(f"the {name} would overwrite {taken[path.resolve()]}; name another")
+        if name == "run" and path.suffix.lower() in _NOT_OF_RUNS:
+            raise AdjoinError(
+                f"'{path}' is to be a saved run, which is no {path.suffix} file; name it"
+                f" '{path.with_suffix('.nc').name}'"
+            )
         taken[path.resolve()] = f"the {name} '{path}'"
     for name, path in outputs.items():
         if path is not None and path.exists() and name not in own:
@@ -166,7 +176,12 @@ def write_page(assessment: Assessment[Posterior], page: Path, title: str, source
         from adjoin.files import write_whole
         from adjoin.report.page import make_page
 
-        write_whole(page, make_page(assessment, title, source, spell_for_fit))
+        write_whole(page, make_page(assessment, title, source, spell_of(assessment)))
+
+
+def spell_of(assessment: Assessment[Posterior]) -> Callable[[str], str]:
+    """How what is said of a run is spelled, for the command that is run next."""
+    return spell_for_fit if assessment.discovered is None else spell_for_discover
 
 
 def simulate(
@@ -212,6 +227,8 @@ def simulate(
         from adjoin.posterior import load
         from adjoin.results.trial import Trial
 
+        _require_order(model, data)
+        require_tables([data])
         subject = Model.read(model) if _is_json(model) else load(model).selected
         names = subject.names if isinstance(subject, Model) else subject.data.names
         measured = read_labelled(data, names, decimal).decimated(decimate)
@@ -240,6 +257,20 @@ def simulate(
         say(f"wrote {out}")
     for line in _say_trial(trial):
         say(line)
+
+
+def _require_order(model: Path, data: Path) -> None:
+    """Refuse arguments in the wrong order: no table is a model, and no model a table."""
+    from adjoin.exchange.sealed import is_run
+
+    def is_model(file: Path) -> bool:
+        return is_run(file) or _is_json(file)
+
+    if model.exists() and is_model(data) and not is_model(model):
+        raise AdjoinError(
+            f"'{data}' is a model or a run, and '{model}' is neither: were the arguments swapped?"
+            " The model or run comes first, then the data"
+        )
 
 
 def _step_of(model: Path) -> float | None:

@@ -15,6 +15,8 @@ from typing import Any
 from adjoin.text import halves
 
 _HINT = re.compile(r"(?<![\w.-])(?<!\w\()([a-z_]+)=(\{'[a-z_]+': [^{}]*\}|'[^']*'|\(\)|[\w.…+]+)")
+_BARE = re.compile(r"(?<![\w.'\"/-])([a-z]+(?:_[a-z]+)+)(?![\w='\"(./\[])")
+_EITHER = re.compile(r"Dataset\.\w+\([^()]*\), or (?=--)")  # of a method and an option, the option
 _LADDER = re.compile(r"\{'([a-z_]+)': (.*)\}")
 _OTHER_NAMES = {"n_jobs": "jobs", "path": "data"}
 _OTHER_WORDS = {
@@ -44,28 +46,52 @@ def spell_for_fit(message: str) -> str:
     return spell_for(["fit"], message)
 
 
-def speller(command: Any) -> Callable[[str], str]:
-    """What spells messages for a command; what it has no option for stays as it is."""
-    options = {_name(option): option for option in command.params if _name(option)}
+def spell_for_discover(message: str) -> str:
+    """Advice to who discovers, or is about to: what only a fit can do is said with its command."""
+    from typer.main import get_command
+
+    from adjoin.cli.app import app
+
+    discover, fit = (find_command(get_command(app), [name]) for name in ("discover", "fit"))
+    return speller(discover, fit)(message)
+
+
+def speller(command: Any, other: Any = None) -> Callable[[str], str]:
+    """What spells messages for a command; what it has no option for stays as it is.
+
+    Where `other` has the option, that command is named.
+    """
+    options = _options(command)
+    foreign = {} if other is None else _options(other)
 
     def spelled(found: re.Match[str]) -> str:
         name, value = found[1], found[2]
         if inner := _LADDER.fullmatch(value):
             name, value = inner[1], inner[2]
-        option = options.get(_OTHER_NAMES.get(name, name)) or options.get(name)
+        option, where = options.get(_OTHER_NAMES.get(name, name)) or options.get(name), ""
+        if option is None and name in foreign:
+            option, where = foreign[name], f"adjoin {other.name} "
         if option is None:
             return _OTHER_WORDS.get(found[0], found[0])
         if value in ("True", "False"):
             spellings = option.opts if value == "True" else option.secondary_opts
-            return str(spellings[0]) if spellings else found[0]
+            return f"{where}{spellings[0]}" if spellings else found[0]
         plain = "" if value == "()" else value.strip("'")
-        return f"{option.opts[0]} {plain if plain == '…' else shlex.quote(plain)}"
+        return f"{where}{option.opts[0]} {plain if plain == '…' else shlex.quote(plain)}"
+
+    def bare(found: re.Match[str]) -> str:
+        option = options.get(found[1])
+        return found[0] if option is None else str(option.opts[0])
 
     def spell(message: str) -> str:
         words, command = halves(message)  # which is to be run as it stands
-        return _HINT.sub(spelled, words) + command
+        return _EITHER.sub("", _BARE.sub(bare, _HINT.sub(spelled, words))) + command
 
     return spell
+
+
+def _options(command: Any) -> dict[str, Any]:
+    return {_name(option): option for option in command.params if _name(option)}
 
 
 def _name(option: Any) -> str:

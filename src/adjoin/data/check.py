@@ -143,12 +143,13 @@ def check_files(
     """Check the records of several files together, after `prepare`; else as `check_data`."""
     read = [read_damaged(file, inputs, output, sampling_time, decimal, fill) for file in files]
     data = prepare(Dataset.join([part for part, _ in read]))
-    return _check(data, reduce(Missing.joined, [missing for _, missing in read]))
+    found = reduce(Missing.joined, [missing for _, missing in read])
+    return _check(data, found, fill)
 
 
-def _check(data: Dataset, missing: Missing) -> DataCheck:
+def _check(data: Dataset, missing: Missing, fill: int | None = None) -> DataCheck:
     findings = [
-        *find_missing(missing),
+        *find_missing(missing, fill),
         *find_timing(data),
         *find_size(data),
         *find_in_signals(data),

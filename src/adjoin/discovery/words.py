@@ -19,6 +19,7 @@ from adjoin.levels import CAUTION, GOOD, POOR
 from adjoin.report.findings import describe, fold, print_terms
 from adjoin.results.advice import without_steps
 from adjoin.results.compared import time_taken
+from adjoin.text import counted
 
 _SHADE = {GOOD: "green", CAUTION: "yellow", POOR: "red"}
 _SHOWN = 8  # settings in the table
@@ -68,9 +69,8 @@ def _print_candidates(console: Console, found: Discovery) -> None:
     table.add_column("what was tried", overflow="fold")
     rows = found.shown
     # Where there is an answer, only paths that were looked at twice have comparable figures.
-    shown = [one for one in rows if one.is_checked or one.setting.sampled or found.chosen is None][
-        :_SHOWN
-    ]
+    twice = [one for one in rows if one.is_checked or one.setting.sampled or found.chosen is None]
+    shown = twice[:_SHOWN]
     for one in shown:
         lost = one.n_lost or not math.isfinite(one.nmse)
         error = "runs away" if lost else f"{one.nmse:.3g} ± {one.sd:.2g} %"
@@ -78,5 +78,7 @@ def _print_candidates(console: Console, found: Discovery) -> None:
         words = one.setting.words + (" (chosen)" if one is found.chosen else "")
         table.add_row(*(f"{mark[0]}{text}{mark[1]}" for text in (error, str(one.n_terms), words)))
     if len(rows) > len(shown):
-        table.add_row("", "", f"[dim]{len(rows) - len(shown)} more settings[/dim]")
+        more, once = len(rows) - len(shown), len(rows) - len(twice)
+        held = f", {'all' if once == more else once} held once only" if once else ""
+        table.add_row("", "", f"[dim]{counted(more, 'more setting')}{held}[/dim]")
     console.print(table, soft_wrap=False)

@@ -21,7 +21,7 @@ _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _HEAD_SIZE = 65_536  # where root attributes are, which name the format
 _SEAL = re.compile(rb"\nadjoin-run schema (\d{8}) sha256 ([0-9a-f]{64})\n")
 _DIGEST_SIZE = 64 + 1
-_REMEDY = "pass what Posterior.save or adjoin fit --out wrote"
+_REMEDY = "pass what adjoin discover --out, adjoin fit --out or Posterior.save wrote"
 _SEAL_SIZE = len(f"\n{FORMAT} schema 00000000 sha256 ") + _DIGEST_SIZE
 
 
@@ -59,6 +59,16 @@ def read_sealed(path: str | os.PathLike[str], schema: int) -> bytes:
             f" {schema}); update adjoin"
         )
     return whole[:-_SEAL_SIZE]
+
+
+def is_run(path: str | os.PathLike[str]) -> bool:
+    """Whether a file ends as saved runs do; what cannot be read is none."""
+    try:
+        with opened(path) as file:
+            file.seek(max(file.seek(0, os.SEEK_END) - _SEAL_SIZE, 0))
+            return _SEAL.fullmatch(file.read()) is not None
+    except AdjoinError:
+        return False
 
 
 def _unsealed(head: bytes, size: int) -> str:

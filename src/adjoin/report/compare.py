@@ -175,7 +175,7 @@ def _named(runs: Any) -> dict[str, Posterior]:
             pairs = [(name if isinstance(r, Posterior) else os.fspath(r), r) for name, r in pairs]
     found = {name: run if isinstance(run, Posterior) else _loaded(run) for name, run in pairs}
     if len(found) < len(pairs):
-        raise AdjoinError("a run is given twice; give each once, or a name to each by a dict")
+        raise AdjoinError("a run is given twice; give each once")
     if not found:
         raise AdjoinError("there is no run to compare; give one at least, better two")
     return found

@@ -94,7 +94,8 @@ def make_page(
     source : str
         Where the run is kept, if it is, for the lines that make it again.
     spell : callable
-        Writes what to do about the data as its reader needs it, such as options of a command.
+        Writes reasons, and what to do about the data, as their reader needs them, such as options
+        of a command.
     """
     posterior, all_chains = found.posterior, found.all_chains
     model, data = posterior.map_model, all_chains.data
@@ -144,6 +145,7 @@ def make_page(
         data=[_describe(part.label, part.data) for part in found.parts],
         settings=_flat({k: v for k, v in all_chains.settings.items() if k != "stages"}),
         source=source,
+        spell=spell,
         mark=mark_of_run(source) if source else "",
         python=_python(found, source or "run.nc"),
         long=_LONG,

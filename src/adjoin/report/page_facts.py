@@ -167,6 +167,8 @@ def questions_of(
         chains = "Cannot be said: there is one"
     elif verdict["agreement"] == GOOD != verdict["level"]:
         chains = "Yes, but on an equation that falls short"
+    elif verdict["agreement"] == GOOD and found.all_chains.settings.keeps_terms:
+        chains = "Yes, on the coefficients: the terms were given"
     else:
         chains = {GOOD: "Yes", CAUTION: "With reservations", POOR: "No"}[verdict["agreement"]]
     rows = [

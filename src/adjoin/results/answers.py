@@ -262,7 +262,8 @@ def _on_bands(part: Part) -> Iterator[Observation]:
         yield Observation(YES, reason=reason)
         return
     side = "narrow" if coverage < _LOW else "wide"
-    yield Observation(WITH_CARE, f"its bands are too {side}", f"{reason}: too {side}")
+    said = f"{reason}: too {side}; go by its error there, and not by the band"
+    yield Observation(WITH_CARE, f"its bands are too {side}", said)
 
 
 def _widening(objective: Objective) -> str:

@@ -39,7 +39,7 @@ from adjoin.results.objections import Objection, objections, on_columns
 from adjoin.results.power import dependence
 from adjoin.results.residual_tests import ResidualTest
 from adjoin.results.scoring import TEST, TRAIN, VALIDATION, Part, affordable_draws
-from adjoin.results.seen import look
+from adjoin.results.seen import Seen, look
 from adjoin.results.steps import next_steps
 from adjoin.results.tested import judge_test
 from adjoin.results.vetoes import vetoes
@@ -205,9 +205,13 @@ class Assessment(Generic[Assessed]):
     @cached_property
     def steps(self) -> tuple[str, ...]:
         """What to do next, each step with its command; at most three."""
+        return next_steps(self.seen, origin_of(self.all_chains))
+
+    @cached_property
+    def seen(self) -> Seen:
+        """What steps are decided by."""
         tests, chains = self.residual_tests, self.diagnostics["verdict"]
-        seen = look(self.parts, self.posterior, self.all_chains, tests, chains, self._checked)
-        return next_steps(seen, origin_of(self.all_chains))
+        return look(self.parts, self.posterior, self.all_chains, tests, chains, self._checked)
 
     @cached_property
     def agreement(self) -> Agreement | None:

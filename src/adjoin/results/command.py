@@ -27,6 +27,7 @@ _OF_DISCOVER = ("validation", "max_lag", "max_degree", "functions", "initial", "
 _TO_DISCOVER = ("functions", "initial", "jobs", "n_jobs")
 _ONLY_OF_PREDICTION = ("past_noise", "max_samples", "time_limit", "search", "rungs")
 _OF_CLASS = ("max_lag", "max_degree", "functions", "constant")  # what a grammar of one's own says
+_KEPT_AS = "discovered.nc"
 _LONGEST_SEED = 10  # digits: longer ones were drawn, and nobody typed them
 _UNNAMED = re.compile(r"<[^>]*>")  # a distance without a name
 _DEFAULTS = {"effort": "normal", "seed": 0}  # of discover, where not None or empty
@@ -91,6 +92,8 @@ class Origin:
                 words.append(f"--{option}" if value else f"--no-{option}")
             else:
                 words += [f"--{option}", str(value)]
+        if command == DISCOVER:  # which takes long: what it finds is not to be lost
+            words += ["--out", _KEPT_AS]
         return shlex.join(words)
 
     def _call(self, command: str, changes: Mapping[str, Any]) -> str:

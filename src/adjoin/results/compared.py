@@ -42,14 +42,17 @@ def judge(
     counts.
     """
     beyond, chosen = _on_range(found), found.chosen
+    said_first = [one.short for one in on_columns]
     if chosen is None:
         best = _missed(found.best["validation"]["nmse"])
         reasons = (
             "no candidate simulates held-out data surely better than the mean of the output: the"
             f" best of {found.n_tried:,} {best}",
             *beyond,
+            *(one.reason for one in on_columns),
         )
-        return Verdict(POOR, "no model: nothing was found", reasons, (), own.next)
+        summary = "; ".join([*said_first, "no model: nothing was found"])
+        return Verdict(POOR, summary, reasons, (), own.next, cause="nothing was found")
     missed = _mean_error(chosen)
     said = [f"{_held_out_words(found, chosen)}, {_compared(found, chosen)}", *beyond]
     if found.n_lost:
@@ -80,7 +83,6 @@ def judge(
         summary = f"{tested.summary} (held-out data: {explained(missed)})"
     steps = (*own.next, *((_COVER_RANGE,) if beyond else ()))
     on_model = (*said, *own.on_model)
-    said_first = [one.short for one in on_columns]
     return Verdict(
         worst(doubt for doubt, _ in doubts),
         "; ".join([*said_first, summary, *([_UNSETTLED] if is_unsettled else ())]),
@@ -176,11 +178,14 @@ def answer_compared(found: Discovered) -> Answer:
     if chosen is None:
         return Answer(POOR, "There is none", ("nothing is better than the mean of the output",))
     limit = _NEARLY * chosen["validation"]["nmse"]
-    near = {
-        row["words"]
+    good = [
+        row
         for row in found.candidates
         if row["validation"]["nmse"] is not None and row["validation"]["nmse"] <= limit
-    } - {chosen["words"]}
+    ]
+    # Errors of one look and of two are not comparable, and tables show the latter.
+    near = {row["words"] for row in good if _has_second_look(row)} - {chosen["words"]}
+    once = {row["words"] for row in good} - near - {chosen["words"]}
     others = {0: "no other setting has", 1: "one other setting has"}.get(
         len(near), f"{len(near)} other settings have"
     )
@@ -189,6 +194,9 @@ def answer_compared(found: Discovered) -> Answer:
         f"its terms are those of {which} of {_tried(found)} on held-out data, and were then kept",
         f"{others} a model that is nearly as good (held-out error within {_NEARLY - 1.0:.0%})",
     ]
+    if once:
+        settings = "1 more was" if len(once) == 1 else f"{len(once)} more were"
+        reasons.append(f"{settings} held once only, where errors are often too small to compare")
     if found.apart is not None:
         reasons.append(
             f"the average of the best simulates {found.apart:.1%} of a standard deviation apart"
@@ -240,6 +248,10 @@ def _compared(found: Discovered, chosen: Mapping[str, Any]) -> str:
 
 def _is_better(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return bool(row["validation"]["nmse"] < other["validation"]["nmse"])
+
+
+def _has_second_look(row: Mapping[str, Any]) -> bool:
+    return bool(row["is_checked"]) or _is_sampled(row)
 
 
 def _is_sampled(row: Mapping[str, Any]) -> bool:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from adjoin.data.dataset import Dataset
 from adjoin.data.gate import as_inputs
 from adjoin.errors import AdjoinError
+from adjoin.levels import LEVEL_WORDS
 from adjoin.results.assessment import Assessment, assess
 from adjoin.results.collection import Collection
 from adjoin.results.overlap import is_same, notes_on_fitted, notes_on_parts, notes_on_tested
@@ -49,7 +50,10 @@ class ComparedRun:
 
     @property
     def seconds(self) -> float | None:
-        """How long the fit took, where that is known."""
+        """How long the fit took, where that is known; of a discovery the whole of it."""
+        discovered = self.assessment.discovered
+        if discovered is not None and "total_s" in discovered.timing:
+            return discovered.timing["total_s"]
         return self.assessment.all_chains.timing.get("total_s")
 
     @property
@@ -148,7 +152,7 @@ class Compared:
                     str(found["n_terms"]),
                     UNKNOWN if found["coverage"] is None else percent(found["coverage"]),
                     percent(found["diverged"]),
-                    found["verdict"],
+                    LEVEL_WORDS[found["verdict"]],
                     _figure(found["seconds"], ".1f"),
                 )
             )

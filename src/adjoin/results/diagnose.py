@@ -190,18 +190,21 @@ def _verdict(posterior: Collection, facts: dict[str, Any]) -> dict[str, Any]:
 def _summary(posterior: Collection, agreement: str, against: Sequence[Objection]) -> str:
     """What the chains did, in a sentence, and what forbids to call it good."""
     n_chains, has_likelihood = posterior.n_chains, posterior.objective.has_likelihood
-    what = "masses and intervals" if has_likelihood else "intervals"  # by a tolerance, see there
+    is_given = posterior.settings.keeps_terms
+    # By a tolerance there are no masses, see there, and of given terms none but 1.
+    what = "masses and intervals" if has_likelihood and not is_given else "intervals"
+    on = " on the coefficients of the terms that were given" if is_given else ""
     sentence = {
-        GOOD: f"the chains agree; {what} can be relied on",
+        GOOD: f"the chains agree{on}; {what} can be relied on",
         CAUTION: "usable with care",
-        POOR: "the chains have not converged; masses and intervals are not to be relied on",
+        POOR: f"the chains have not converged; {what} are not to be relied on",
     }[agreement]
     if n_chains == 1:
         sentence = "one chain cannot be compared with another"
         sentence += ", and has not converged" if agreement == POOR else ""
     if not against:
         return sentence
-    start = "the chains agree" if n_chains > 1 and agreement == GOOD else sentence
+    start = f"the chains agree{on}" if n_chains > 1 and agreement == GOOD else sentence
     return f"{start}{'; ' if against[0].is_said_first else ', but '}{against[0].short}"
 
 
@@ -214,6 +217,9 @@ def _on_structure(posterior: Collection, facts: dict[str, Any]) -> Finding:
     """Whether the chains found the same structure."""
     masses = [chain["mode_mass"] for chain in facts["chains"]]
     largest = float(posterior.structures["mass"].iloc[0])
+    whose = "both" if len(masses) == 2 else f"all {len(masses)}"
+    if posterior.settings.keeps_terms:
+        return _on_given_terms(posterior, whose)
     if len(masses) == 1:
         return (
             CAUTION,
@@ -223,7 +229,6 @@ def _on_structure(posterior: Collection, facts: dict[str, Any]) -> Finding:
         )
     if facts["chains_agree_on_mode"]:
         low, high = f"{min(masses):.2f}", f"{max(masses):.2f}"
-        whose = "both" if len(masses) == 2 else f"all {len(masses)}"
         span = low if low == high else f"{low} to {high}"
         return GOOD, f"{whose} chains agree on the structure, with mass {span}", ""
     if largest < _CLEAR:
@@ -234,6 +239,15 @@ def _on_structure(posterior: Collection, facts: dict[str, Any]) -> Finding:
             "",
         )
     return _on_disagreement(posterior, facts)
+
+
+def _on_given_terms(posterior: Collection, whose: str) -> Finding:
+    """Of terms that could not come or go, which is no agreement of the chains."""
+    by = "were fixed" if posterior.discovered is None else "were given by the comparison"
+    if posterior.n_chains == 1:
+        reason = f"the terms {by}; there is one chain only, and nothing to compare its draws with"
+        return CAUTION, reason, "run several chains"
+    return GOOD, f"the terms {by}: {whose} chains can agree on coefficients and noise only", ""
 
 
 def _on_disagreement(posterior: Collection, facts: dict[str, Any]) -> Finding:

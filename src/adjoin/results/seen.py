@@ -89,6 +89,8 @@ class Seen:
         Whether many models were compared.
     is_sampled : bool
         Whether terms came and went in the draws, so that chains can differ in them.
+    switched : tuple of str
+        Inputs that take two values only.
     effort : str
         That of the comparison, if there was one.
     """
@@ -121,6 +123,7 @@ class Seen:
     chains_differ: bool = False
     is_discovered: bool = False
     is_sampled: bool = False
+    switched: tuple[str, ...] = ()
     effort: str = ""
 
 
@@ -180,6 +183,11 @@ def look(
         chains_differ=chains["agreement"] == POOR,
         is_discovered=discovered is not None,
         is_sampled=not settings.keeps_terms,
+        switched=tuple(
+            finding.evidence.signals[0]
+            for finding in checked.findings
+            if finding.name == "two-levels" and finding.evidence is not None
+        ),
         effort="" if discovered is None else str(discovered.settings.get("effort", "")),
     )
 

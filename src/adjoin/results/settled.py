@@ -30,7 +30,7 @@ def settled(posterior: Collection) -> list[str]:
 
 
 def _on_shared(posterior: Collection) -> Iterator[str]:
-    if posterior.n_chains == 1:
+    if posterior.n_chains == 1 or posterior.settings.keeps_terms:  # which nothing could settle
         return
     shared = posterior.shared_terms
     whose = "both" if posterior.n_chains == 2 else f"all {posterior.n_chains}"

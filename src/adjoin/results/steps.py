@@ -216,6 +216,16 @@ SITUATIONS: tuple[Situation, ...] = (
         lambda seen: seen.chains_differ and seen.is_discovered and seen.is_sampled,
         _of_unsettled,
     ),
+    Situation(
+        "switched",
+        lambda seen: bool(seen.switched) and seen.max_degree > 1,
+        lambda seen: Step(
+            f"measure with more levels of {', '.join(seen.switched)}, if the model is to be run"
+            " between or beyond the two: how the system bends there was not seen",
+            {},
+            "",
+        ),
+    ),
 )
 """The most urgent first."""
 

@@ -12,7 +12,7 @@ from adjoin.data.checking.finding import Evidence, Finding
 from adjoin.data.checking.series import Signal, effective_size, products, signals
 from adjoin.data.dataset import Dataset
 from adjoin.levels import CAUTION, GOOD, POOR
-from adjoin.text import counted, percent
+from adjoin.text import counted, figure, percent
 
 _LEAST_LEVELS = 10
 """Signals with fewer values are switched: they rest at extremes and steps by design."""
@@ -82,9 +82,10 @@ def _find_offset(signal: Signal) -> Iterator[Finding]:
         yield Finding(
             "offset",
             CAUTION,
-            f"{signal.name} has an offset: its mean, {values.mean():.3g}, is {ratio:.3g} standard"
-            " deviations from zero.",
-            "a constant is in the default model; or center=True, where products of signals are in",
+            f"{signal.name} has an offset: its mean, {figure(values.mean())}, is {figure(ratio)}"
+            " standard deviations from zero.",
+            "a constant is in the default model; where products of signals are in, center=True may"
+            " help (discover tries both)",
             Evidence("series", (signal.name,), _longest(signal), value=float(values.mean())),
         )
 
@@ -107,7 +108,7 @@ def _find_drift(signal: Signal) -> Iterator[Finding]:
         yield Finding(
             "drift",
             CAUTION,
-            f"{signal.name} drifts by {2 * slope:.3g} over {counted(len(values), 'sample')}:"
+            f"{signal.name} drifts by {figure(2 * slope)} over {counted(len(values), 'sample')}:"
             f" {percent(share, 0)} of its variance is a straight line.",
             "Dataset.detrend(), or --detrend, if the sensor drifts and not the system",
             Evidence("line", (signal.name,), _longest(signal)),
@@ -224,8 +225,9 @@ def _find_coarseness(signal: Signal) -> Iterator[Finding]:
         yield Finding(
             "quantised",
             POOR if share > _VERY_COARSE and signal.is_output else CAUTION,
-            f"{signal.name} is quantised in steps of {step:.3g}, {counted(len(levels), 'value')} in"
-            f" all: like noise of {percent(np.sqrt(share))} of its standard deviation.",
+            f"{signal.name} is quantised in steps of {figure(step)},"
+            f" {counted(len(levels), 'value')} in all: like noise of"
+            f" {percent(np.sqrt(share))} of its standard deviation.",
             "Dataset.decimate(2), or --decimate 2, averages some of it if the sampling is fast"
             if signal.is_output
             else "",

@@ -9,7 +9,7 @@ from adjoin.data.dataset import Dataset
 from adjoin.data.missing import MOST_FILLED, Missing, fill_remedy
 from adjoin.data.timing import Timing
 from adjoin.levels import CAUTION, GOOD, POOR
-from adjoin.text import counted, percent
+from adjoin.text import counted, figure, percent
 
 _FEW, _VERY_FEW = 200, 50
 """Samples: a default model has about 5 terms of lags up to 10, and 10 samples for each candidate
@@ -68,7 +68,7 @@ def find_timing(data: Dataset) -> Iterator[Finding]:
             evidence=Evidence("steps"),
         )
     if timing.n_gaps:
-        length = f"{timing.longest_gap:.3g} s"
+        length = f"{figure(timing.longest_gap)} s"
         yield _gaps(timing, timing.step, "in the time column", length, records)
     if timing.n_duplicates:
         yield Finding(
@@ -142,9 +142,15 @@ def _find_counting(timing: Timing, records: Evidence) -> Iterator[Finding]:
         )
 
 
-def find_missing(missing: Missing) -> Iterator[Finding]:
-    """Cells without a value."""
+def find_missing(missing: Missing, filled: int | None = None) -> Iterator[Finding]:
+    """Cells without a value; up to `filled` in a row were filled in because it was asked for."""
     if not missing.n_cells:
+        return
+    seen = Evidence("missing", missing.columns, stretches=missing.runs, value=float(missing.n_rows))
+    if filled is not None and missing.longest <= filled:
+        was = "was" if missing.n_cells == 1 else "were"
+        words = f"{counted(missing.n_cells, 'value')} {was} missing in {', '.join(missing.columns)}"
+        yield Finding("missing-values", GOOD, f"{words}, and {was} interpolated.", evidence=seen)
         return
     is_short = missing.longest <= MOST_FILLED
     yield Finding(
@@ -153,7 +159,7 @@ def find_missing(missing: Missing) -> Iterator[Finding]:
         f"{counted(missing.n_cells, 'value')} {'is' if missing.n_cells == 1 else 'are'} missing in"
         f" {', '.join(missing.columns)}, up to {missing.longest} in a row.",
         fill_remedy(missing.longest),
-        Evidence("missing", missing.columns, stretches=missing.runs, value=float(missing.n_rows)),
+        seen,
     )
 
 
