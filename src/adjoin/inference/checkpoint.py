@@ -1,0 +1,304 @@
+"""Checkpoints: what a run has drawn so far, in a folder, so that one that is killed can go on.
+
+A run is a function of its data, its settings and its seed, and a packed chain goes on bit for bit.
+So a checkpoint is no more than packed arrays by name. Whoever goes on makes the same run again: a
+chain that is there and done is read instead of drawn, one that is half done is drawn from there.
+
+::
+
+    run.json        what the run is of (`described`), its seed, and a checksum
+    lock            held by the process that writes here, as long as it lives
+    NAME.arrays     one packed chain, or another piece of work, with a checksum
+
+Every file is written whole or not at all. Receives names and arrays from `runner`, and gives them
+back to it in the next process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from adjoin.errors import AdjoinError
+from adjoin.files import locked, opened, remove_partials, write_whole
+from adjoin.inference.described import differences
+from adjoin.inference.engine import Chain, Packed
+from adjoin.version import __version__
+
+MANIFEST, LOCK, ENDING = "run.json", "lock", ".arrays"
+PAUSE = 5.0
+"""Seconds of sampling between two times that a chain is saved."""
+
+_FORMAT, _VERSION = "adjoin-checkpoint", 1
+_SHARE = 0.02  # of the time may go into saving: long traces are saved less often
+_SEAL = re.compile(rb"\nadjoin-checkpoint 1 sha256 ([0-9a-f]{64})\n")
+_SEAL_SIZE = len("\nadjoin-checkpoint 1 sha256 ") + 64 + 1
+_SECONDS = "checkpoint.seconds"
+
+
+@dataclass
+class Checkpoint:
+    """An open checkpoint, or none, which keeps nothing.
+
+    Parameters
+    ----------
+    path : Path, optional
+        The folder. None: nothing is kept.
+    entropy : int
+        Of the seed of the run, also where nobody gave one.
+    """
+
+    path: Path | None = None
+    entropy: int = 0
+    _is_told: bool = field(default=False, init=False)
+
+    def part(self, name: str) -> Part | None:
+        """A set of chains that are run together; names differ within a run."""
+        return None if self.path is None else Part(self, name)
+
+    def read(self, name: str) -> Packed | None:
+        """The arrays of that name, if they are there.
+
+        Raises
+        ------
+        AdjoinError
+            If the file is damaged.
+        """
+        if self.path is None or not (file := self.path / f"{name}{ENDING}").exists():
+            return None
+        with opened(file) as stream:
+            content = stream.read()
+        try:
+            with np.load(io.BytesIO(_unsealed(content)), allow_pickle=False) as found:
+                return dict(found)
+        except (BadZipFile, ValueError, EOFError):
+            raise AdjoinError(
+                f"'{file}' is damaged: its content and its checksum differ. Delete this one file:"
+                " what it held is worked out again, and all that the others hold is kept"
+            ) from None
+
+    def write(self, name: str, arrays: Mapping[str, np.ndarray]) -> None:
+        """Save arrays by a name; those that were there stay where that fails.
+
+        Then it is said once: what runs is worth more than what cannot be saved.
+        """
+        if self.path is None:
+            return
+        buffer = io.BytesIO()
+        np.savez(buffer, allow_pickle=False, **arrays)
+        try:
+            write_whole(self.path / f"{name}{ENDING}", _sealed(buffer.getvalue()))
+        except AdjoinError as error:
+            if not self._is_told:
+                self._is_told = True
+                warnings.warn(
+                    f"the checkpoint falls behind: {error}. The run goes on, its result is not"
+                    " touched, and what was saved before is kept; free some space there",
+                    stacklevel=2,
+                )
+
+
+@dataclass
+class Part:
+    """The chains of a checkpoint that are run together, and for how many seconds in all."""
+
+    checkpoint: Checkpoint
+    name: str
+    earlier: float = 0.0
+    begin: float = field(default_factory=time.perf_counter)
+
+    @property
+    def seconds(self) -> float:
+        """Since they began, without the time when nothing ran."""
+        return self.earlier + time.perf_counter() - self.begin
+
+    def keeper(self, number: int, phase: str = "") -> Keeper:
+        """What saves one chain; a chain that meets the others has a phase before that."""
+        return Keeper(self, f"{self.name}.{number}{phase and '.'}{phase}")
+
+
+@dataclass
+class Keeper:
+    """Saves one chain now and then."""
+
+    part: Part
+    name: str
+    _last: float = 0.0
+    _pause: float = -1.0
+    _is_new: bool = False
+
+    def load(self) -> Packed | None:
+        """The chain as it was saved, if it was; from here on the time until it is saved counts."""
+        self._last = time.monotonic()
+        found = self.part.checkpoint.read(self.name)
+        if found is not None:
+            self.part.earlier = max(self.part.earlier, float(found.pop(_SECONDS)[0]))
+        return found
+
+    def look(self, chain: Chain) -> None:
+        """After each piece of work: save it if it is time to."""
+        self._is_new = True
+        pause = PAUSE if self._pause < 0.0 else self._pause
+        # A clock that only goes forward: that of the day may jump.
+        if time.monotonic() - self._last >= pause:
+            self.close(chain)
+
+    def close(self, chain: Chain) -> None:
+        """Save what is not saved yet."""
+        if not self._is_new:
+            return
+        begin = time.monotonic()
+        seconds = {_SECONDS: np.array([self.part.seconds])}
+        self.part.checkpoint.write(self.name, {**chain.pack(), **seconds})
+        self._last, self._is_new = time.monotonic(), False
+        self._pause = max(PAUSE, (self._last - begin) / _SHARE)
+
+
+@contextmanager
+def keep(
+    path: str | os.PathLike[str] | None,
+    describe: Callable[[], Mapping[str, Any]],
+    seed: int | None,
+) -> Iterator[Checkpoint]:
+    """Open a checkpoint, new or of an earlier process, and hold it for this one.
+
+    Parameters
+    ----------
+    path : path or None
+        A folder: a checkpoint, empty or not there yet. None: nothing is kept.
+    describe : callable
+        Gives what the run is of, as plain values: see `described.describe_run`.
+    seed : int, optional
+        Of the run. None: a new one every time, but one that goes on has the seed it began with.
+
+    Raises
+    ------
+    AdjoinError
+        If it is of other data or settings, which are named; if another process holds it, if it
+        cannot be written, is damaged, or the folder is something else.
+    """
+    entropy = int(np.random.SeedSequence(seed).entropy)  # type: ignore[arg-type]
+    if path is None:
+        yield Checkpoint(None, entropy)
+        return
+    folder = Path(path)
+    _make(folder)
+    with locked(folder / LOCK):
+        remove_partials(folder)
+        begun = json.loads(json.dumps({**describe(), "adjoin": __version__}))
+        manifest = folder / MANIFEST
+        if manifest.exists():
+            saved = _read_manifest(manifest)
+            if found := differences(saved["run"], begun):
+                raise AdjoinError(
+                    f"'{folder}' is the checkpoint of another run: {'; '.join(found)}. Leave that"
+                    " as it was to go on, or delete the folder to begin anew"
+                )
+            entropy = int(saved["entropy"])
+        else:
+            # Written before anything is drawn: what cannot be saved is better known now.
+            write_whole(manifest, _manifest_text(begun, entropy))
+        try:
+            yield Checkpoint(folder, entropy)
+        except KeyboardInterrupt as stopped:
+            stopped.add_note(
+                f"the checkpoint '{folder}' has what was drawn, and goes on from there"
+            )
+            raise
+
+
+def is_checkpoint(path: Path) -> bool:
+    """Whether a folder is one."""
+    return (path / MANIFEST).is_file()
+
+
+def remove(path: Path) -> None:
+    """Delete a checkpoint, and nothing else that may be in its folder.
+
+    Raises
+    ------
+    AdjoinError
+        If another process holds it.
+    """
+    if not path.is_dir():
+        return
+    with locked(path / LOCK):
+        remove_partials(path)
+        for file in path.iterdir():
+            if file.name == MANIFEST or file.name.endswith(ENDING):
+                file.unlink(missing_ok=True)
+    (path / LOCK).unlink(missing_ok=True)
+    if not any(path.iterdir()):
+        path.rmdir()
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(exist_ok=True)
+        others = [] if is_checkpoint(folder) else [file.name for file in folder.iterdir()]
+    except OSError as error:
+        raise AdjoinError(f"cannot keep a checkpoint in '{folder}': {error.strerror}") from None
+    if strangers := [name for name in others if name != LOCK and not name.startswith(".adjoin-")]:
+        raise AdjoinError(
+            f"'{folder}' is no checkpoint but has other files, such as '{min(strangers)}'; name a"
+            " folder that is not there yet"
+        )
+
+
+def _manifest_text(begun: Mapping[str, Any], entropy: int) -> str:
+    # As text: a seed of 128 bits is no number that every reader of JSON has.
+    found = {"format": _FORMAT, "version": _VERSION, "entropy": str(entropy), "run": begun}
+    return json.dumps(found | {"sha256": _digest(found)}, indent=1) + "\n"
+
+
+def _read_manifest(file: Path) -> dict[str, Any]:
+    with opened(file) as stream:
+        content = stream.read()
+    try:
+        found = json.loads(content)
+        digest = found.pop("sha256")
+        is_whole = digest == _digest(found)
+    except (ValueError, KeyError, AttributeError, TypeError):
+        is_whole = False
+    if not is_whole:
+        raise AdjoinError(
+            f"'{file}' is damaged, so that nobody knows what the checkpoint is of; put a copy"
+            " in its place, or delete the folder to begin anew"
+        )
+    if (found.get("format"), found.get("version")) != (_FORMAT, _VERSION):
+        raise AdjoinError(
+            f"'{file}' was written by another version of adjoin; go on with that one, or delete the"
+            " folder to begin anew"
+        )
+    return dict(found)
+
+
+def _digest(values: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def _sealed(content: bytes) -> bytes:
+    return (
+        content + f"\n{_FORMAT} {_VERSION} sha256 {hashlib.sha256(content).hexdigest()}\n".encode()
+    )
+
+
+def _unsealed(whole: bytes) -> bytes:
+    """The content of a file whose checksum is right; of another, a ValueError."""
+    content, end = whole[:-_SEAL_SIZE], _SEAL.fullmatch(whole[-_SEAL_SIZE:])
+    if end is None or hashlib.sha256(content).hexdigest().encode() != end[1]:
+        raise ValueError("damaged")
+    return content

@@ -1,0 +1,203 @@
+"""Fits that were stopped, by SIGKILL or by Ctrl-C, end as if nothing had happened."""
+
+from __future__ import annotations
+
+import _thread
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests import killing
+from tests.systems import quick, simulated
+
+from adjoin import AdjoinError, Dataset, Identifier, Prior
+from adjoin.inference import checkpoint
+from adjoin.inference.ladder import Ladder
+from adjoin.inference.moves import Moves
+from adjoin.inference.runner import Snapshot
+
+ROOT = Path(__file__).parents[1]
+IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+U, Y = simulated(n=120)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked there")
+@pytest.mark.skipif(not IS_COMPILED, reason="a fit takes long as plain Python")
+@pytest.mark.parametrize("names", [killing.NAMES[:2], killing.NAMES[2:]], ids=", ".join)
+def test_killed_at_25_random_moments_a_fit_ends_with_the_same_bits(
+    names: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Of every engine; stages, the choice of units and the first run for the power included."""
+    command = [sys.executable, "-m", "tests.killing", str(tmp_path), "25", *names]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        command, capture_output=True, check=False, text=True, cwd=ROOT, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [one["name"] for one in found] == list(names)
+    for one in found:
+        assert one["same"], one
+        assert one["kills"] == 25
+        assert one["further"] >= 3, one  # or the checkpoint was of no use
+        assert one["left"] == []
+
+
+def stop_at(n_samples: int, seen: list[int] | None = None) -> Any:
+    """An observer that presses Ctrl-C once a chain is so far; `seen` is where each was first."""
+    pressed: list[bool] = []
+
+    def watch(snapshot: Snapshot) -> None:
+        if seen is not None and len(seen) <= snapshot.chain:
+            seen.append(snapshot.n_samples)
+        if snapshot.n_samples >= n_samples and not pressed:
+            pressed.append(True)
+            _thread.interrupt_main()
+
+    return watch
+
+
+def test_ctrl_c_leaves_a_posterior_and_a_checkpoint_to_go_on_from(tmp_path: Path) -> None:
+    given = {"samples": 3_000_000, "thin": 1000, "n_jobs": 2}
+    whole = quick(**given).fit(U, Y).posterior_
+    place, seen = tmp_path / "run.checkpoint", []
+    with pytest.warns(UserWarning, match=r"interrupted: .*; '.*run.checkpoint' goes on from there"):
+        stopped = quick(**given, checkpoint=place, progress=stop_at(50_000)).fit(U, Y)
+    assert not stopped.is_complete_
+    done = quick(**given, checkpoint=place, progress=stop_at(10**9, seen)).fit(U, Y)
+    assert done.is_complete_
+    assert min(seen) > 10_000  # it did not begin anew
+    assert killing.digest(done.posterior_) == killing.digest(whole)
+    sampling_s = done.posterior_.timing["sampling_s"]
+    assert sampling_s > stopped.posterior_.timing["sampling_s"]  # of both processes
+
+
+def test_ctrl_c_in_annealing_leaves_something_to_go_on_from(tmp_path: Path) -> None:
+    given = {"objective": "abc", "samples": 6000, "ladder": {"rungs": 4, "descent": 200}}
+    whole = quick(**given).fit(U, Y).posterior_
+    place, seen = tmp_path / "run.checkpoint", []
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        quick(**given, checkpoint=place, progress=stop_at(1)).fit(U, Y)
+    (note,) = stopped.value.__notes__
+    assert "run.checkpoint' has what was drawn, and goes on from there" in note
+    done = quick(**given, checkpoint=place, progress=stop_at(10**9, seen)).fit(U, Y)
+    assert killing.digest(done.posterior_) == killing.digest(whole)
+
+
+def test_a_fit_that_is_done_is_read_and_not_drawn_again(tmp_path: Path) -> None:
+    place, seen = tmp_path / "run.checkpoint", []
+    first = quick(checkpoint=place).fit(U, Y)
+    watch = stop_at(10**9, seen)
+    again = quick(checkpoint=place, progress=watch, n_jobs=1, memory_mb=64).fit(U, Y)
+    assert seen == [2000, 2000]
+    assert killing.digest(again.posterior_) == killing.digest(first.posterior_)
+
+
+def test_a_run_without_a_seed_goes_on_with_the_one_it_began_with(tmp_path: Path) -> None:
+    place = tmp_path / "run.checkpoint"
+    first = quick(seed=None, checkpoint=place).fit(U, Y)
+    again = quick(seed=None, checkpoint=place).fit(U, Y)
+    assert again.seed_ == first.seed_
+    assert killing.digest(again.posterior_) == killing.digest(first.posterior_)
+
+
+def _digest_of_folder(place: Path) -> str:
+    found = hashlib.sha256()
+    for file in sorted(place.iterdir()):
+        found.update(file.name.encode() + file.read_bytes())
+    return found.hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"seed": 1}, "seed was 0 and is 1"),
+        ({"max_lag": 3, "thin": 7}, "max_lag was 2 and is 3; thin was 5 and is 7"),
+        ({"prior": "paper"}, "prior was 'default' and is 'paper'"),
+        ({"prior": Prior(expected_terms=2.0)}, "prior differs"),
+        ({"moves": Moves.fixed()}, "moves differs"),
+        ({"initial": "u(k-1)"}, "initial was None and is 'u(k-1)'"),
+        ({"functions": {"u": "abs"}}, "functions was [] and is {'u': 'abs'}"),
+    ],
+)
+def test_other_settings_are_refused_and_named(
+    changed: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    place = tmp_path / "run.checkpoint"
+    quick(checkpoint=place).fit(U, Y)
+    before = _digest_of_folder(place)
+    with pytest.raises(AdjoinError) as refused:
+        quick(checkpoint=place, **changed).fit(U, Y)
+    assert words in str(refused.value)
+    assert "delete the folder to begin anew" in str(refused.value)
+    assert _digest_of_folder(place) == before
+
+
+def test_other_data_are_refused_and_named(tmp_path: Path) -> None:
+    place, data = tmp_path / "run.checkpoint", Dataset.from_arrays([U, U[:60]], [Y, Y[:60]])
+    quick(checkpoint=place).fit(data)
+    other = Y[:60].copy()
+    other[7] += 1e-12
+    for changed, words in (
+        (Dataset.from_arrays([U, U[:60]], [Y, other]), "the data differ: 'y' of record 1"),
+        (Dataset.from_arrays(U, Y), "samples by record were [120, 60] and are [120]"),
+        (
+            Dataset.from_arrays([U, U[:60]], [Y, Y[:60]], names=("v", "y")),
+            "signals were ['u', 'y'] and are ['v', 'y']",
+        ),
+        (
+            Dataset.from_arrays([U, U[:60]], [Y, Y[:60]], sampling_time=0.1),
+            "sampling time were None and are 0.1",
+        ),
+    ):
+        with pytest.raises(AdjoinError) as refused:
+            quick(checkpoint=place).fit(changed)
+        assert words in str(refused.value)
+    with pytest.raises(AdjoinError, match="there were no held-out data"):
+        quick(checkpoint=place).fit(data, held_out=Dataset.from_arrays(U, Y))
+
+
+def test_all_arguments_can_be_told_apart_and_are_the_same_in_another_process(
+    tmp_path: Path,
+) -> None:
+    """A ladder, a distance and a grammar are described by what they are, not where they are."""
+    from adjoin import Grammar, distances
+
+    given = {
+        "objective": "abc",
+        "samples": 2000,
+        "grammar": Grammar.narx(max_lag=1, max_degree=1),
+        "ladder": Ladder(rungs=3, descent=50, stages=3),
+        "max_lag": 10,
+        "max_degree": 4,
+    }
+    place = tmp_path / "run.checkpoint"
+    quick(checkpoint=place, **given, distance=distances.Spectrum()).fit(U, Y)
+    manifest = json.loads((place / checkpoint.MANIFEST).read_text(encoding="utf-8"))
+    assert " at 0x" not in json.dumps(manifest)
+    assert manifest["run"]["settings"]["ladder"]["rungs"] == 3
+    with pytest.raises(AdjoinError, match="distance was"):
+        quick(checkpoint=place, **given, distance=np.linalg.norm).fit(U, Y)
+
+
+def test_a_run_of_another_version_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "run.checkpoint"
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "__version__", "0.0.1")
+        quick(checkpoint=place).fit(U, Y)
+    with pytest.raises(AdjoinError, match=r"adjoin was 0\.0\.1 and is"):
+        quick(checkpoint=place).fit(U, Y)
+
+
+def test_a_checkpoint_is_a_folder() -> None:
+    with pytest.raises(AdjoinError, match="checkpoint must be a folder or None, not 3"):
+        Identifier(checkpoint=3).fit(U, Y)  # type: ignore[arg-type]
