@@ -66,8 +66,8 @@ def test_a_damaged_file_is_named_and_the_others_are_kept(tmp_path: Path) -> None
 
 def test_a_damaged_manifest_is_no_other_run(tmp_path: Path) -> None:
     place = tmp_path / "run"
-    with opened(place, seed=1):
-        pass
+    with opened(place, seed=1) as found:
+        found.write("chain.0", ARRAYS)
     manifest = place / checkpoint.MANIFEST
     whole = manifest.read_text(encoding="utf-8")
     for damaged in ("", "[]", whole[:50], whole.replace('"seed": 1', '"seed": 2')):
@@ -101,7 +101,8 @@ def test_two_processes_are_not_at_work_on_one_run(tmp_path: Path) -> None:
 
 
 def test_two_fits_of_one_process_are_kept_apart_too(tmp_path: Path) -> None:
-    with opened(tmp_path), pytest.raises(AdjoinError, match="another process"), opened(tmp_path):
+    place = tmp_path / "run"
+    with opened(place), pytest.raises(AdjoinError, match="another process"), opened(place):
         pass
 
 
@@ -181,20 +182,28 @@ def test_removing_takes_what_is_its_own_only(tmp_path: Path) -> None:
     remove(place)
     assert [file.name for file in place.iterdir()] == ["note.txt"]
     (place / "note.txt").unlink()
-    with opened(place):
-        pass
+    with opened(place) as found:
+        found.write("chain.0", ARRAYS)
     remove(place)
     assert not place.exists()
     remove(place)
 
 
+def test_of_a_run_that_drew_nothing_nothing_is_left(tmp_path: Path) -> None:
+    place = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt), opened(place):
+        raise KeyboardInterrupt
+    assert not place.exists()
+
+
 def test_partial_files_of_killed_writers_are_removed_by_the_next_run(tmp_path: Path) -> None:
     place = tmp_path / "run"
-    with opened(place):
-        pass
+    with opened(place) as found:
+        found.write("chain.0", ARRAYS)
     (place / ".adjoin-0123456789abcdef").write_bytes(b"half")
     with opened(place):
-        assert sorted(file.name for file in place.iterdir()) == ["lock", "run.json"]
+        names = sorted(file.name for file in place.iterdir())
+    assert names == ["chain.0.arrays", "lock", "run.json"]
 
 
 def test_beside_a_target_only_partial_files_that_nobody_can_be_writing_are_removed(

@@ -7,7 +7,14 @@ from typing import Any
 
 import typer
 
-_NOT_THE_RUN = ("data", "out", "page", "force", "as_json")  # where its results go, and what it read
+_NOT_THE_RUN = (
+    "data",
+    "out",
+    "page",
+    "resume",
+    "force",
+    "as_json",
+)  # where its results go, and what it read
 
 
 def given_options(context: typer.Context) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from adjoin.cli.output import (
 )
 from adjoin.cli.spelling import spell_for_fit
 from adjoin.errors import AdjoinError
+from adjoin.files import remove_abandoned
 from adjoin.report.page_words import is_page_of
 from adjoin.text import counted
 
@@ -145,6 +146,7 @@ def require_writable(
         if path.resolve() in taken:
             raise AdjoinError(f"the {name} would overwrite {taken[path.resolve()]}; name another")
         taken[path.resolve()] = f"the {name} '{path}'"
+        remove_abandoned(path.resolve().parent)
     for name, path in outputs.items():
         if path is not None and path.exists() and name not in own:
             allow_overwriting(path, force)

@@ -24,7 +24,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -218,6 +218,10 @@ def keep(
                 f"the checkpoint '{folder}' has what was drawn, and goes on from there"
             )
             raise
+        finally:
+            if not any(folder.glob(f"*{ENDING}")):  # nothing was drawn: nothing is left behind
+                manifest.unlink(missing_ok=True)
+                _remove_empty(folder)
 
 
 def is_checkpoint(path: Path) -> bool:
@@ -240,9 +244,18 @@ def remove(path: Path) -> None:
         for file in path.iterdir():
             if file.name == MANIFEST or file.name.endswith(ENDING):
                 file.unlink(missing_ok=True)
-    (path / LOCK).unlink(missing_ok=True)
-    if not any(path.iterdir()):
-        path.rmdir()
+        _remove_empty(path)
+
+
+def _has_arrays(folder: Path) -> bool:
+    return any(folder.glob(f"*{ENDING}"))
+
+
+def _remove_empty(folder: Path) -> None:
+    """Remove a folder in which there is nothing but the lock that is held."""
+    with suppress(OSError):  # there is something of somebody else's, or a system that holds it
+        (folder / LOCK).unlink()
+        folder.rmdir()
 
 
 def _make(folder: Path) -> None:
