@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoin import Dataset, Identifier, Posterior
+from adjoin import Dataset, Identifier, Posterior, discover
+from adjoin.discovery.discovery import Discovery
 from adjoin.inference import checkpoint, runner
 from adjoin.inference.traces import to_arrays
 
@@ -34,7 +35,8 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     "past noise": {"past_noise": True, "samples": 5000, "center": False},
     "abc": {"objective": "abc", "samples": 8000, "ladder": {"rungs": 6}},
 }
-NAMES = tuple(_SETTINGS)
+DISCOVER = "discover"
+NAMES = (*_SETTINGS, DISCOVER)
 
 
 def data() -> Dataset:
@@ -49,6 +51,8 @@ def data() -> Dataset:
 
 def run(name: str, folder: Path | None) -> str:
     """One fit, and a checksum of all that came of it but for seconds."""
+    if name == DISCOVER:
+        return digest_of_discovery(find(folder))
     given = {"max_lag": 2, "max_degree": 2, "chains": 2, "seed": 4, "thin": 2, "progress": False}
     identifier = Identifier(**{**given, **_SETTINGS[name]}, checkpoint=folder)
     return digest(identifier.fit(data()).posterior_)
@@ -62,6 +66,24 @@ def digest(posterior: Posterior) -> str:
             found.update(f"{number} {array_name} {values.dtype} {values.shape}".encode())
             found.update(values.tobytes())
     return found.hexdigest()
+
+
+def find(folder: Path | None) -> Discovery:
+    """A discovery that tries little, with posteriors of structures among its candidates."""
+    given: dict[str, Any] = {"max_lag": 2, "max_degree": 2, "effort": "quick", "n_jobs": 2}
+    return discover(data(), **given, checkpoint=folder)
+
+
+def digest_of_discovery(found: Discovery) -> str:
+    """Of the ranking, the average, and the posteriors; not of seconds."""
+    told = [{k: v for k, v in one.plain.items() if k != "cpu_s"} for one in found.candidates]
+    assert found.posterior.discovered is not None
+    told += [repr(model) for model in found.average.models]
+    told += [found.posterior.discovered.tried_on, found.equation]
+    errors = b"".join(one.error.tobytes() for one in found.candidates)
+    text = json.dumps(told) + digest(found.posterior)
+    text += digest(Posterior(*found.posterior.discovered.trial))
+    return hashlib.sha256(text.encode() + errors).hexdigest()
 
 
 def kill(name: str, run: Callable[[str, Path | None], str], folder: Path, kills: int) -> Any:

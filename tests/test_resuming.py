@@ -30,11 +30,13 @@ U, Y = simulated(n=120)
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked there")
 @pytest.mark.skipif(not IS_COMPILED, reason="a fit takes long as plain Python")
-@pytest.mark.parametrize("names", [killing.NAMES[:2], killing.NAMES[2:]], ids=", ".join)
-def test_killed_at_25_random_moments_a_fit_ends_with_the_same_bits(
+@pytest.mark.parametrize(
+    "names", [killing.NAMES[:2], killing.NAMES[2:5], killing.NAMES[5:]], ids=", ".join
+)
+def test_killed_at_25_random_moments_it_ends_with_the_same_bits(
     names: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """Of every engine; stages, the choice of units and the first run for the power included."""
+    """Of every engine, with stages, the choice of units and of the power; and a discovery."""
     command = [sys.executable, "-m", "tests.killing", str(tmp_path), "25", *names]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(

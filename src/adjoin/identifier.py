@@ -199,7 +199,7 @@ class Identifier(Estimator):
         initial_mode: str = "joint",
         n_jobs: int | None = None,
         progress: bool | Observer | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
         functions: Functions = (),
         likelihood_power: float | str = 1.0,
         moves: Mapping[str, float] | Moves | None = None,

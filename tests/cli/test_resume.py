@@ -151,3 +151,42 @@ def test_partial_files_of_killed_writers_do_not_stay(rig: Path, tmp_path: Path) 
     done = run("fit", str(rig), *FIT, "--samples", "500", "--out", str(tmp_path / "run.nc"))
     assert done.returncode == 0, done.stderr
     assert [file.name for file in tmp_path.iterdir()] == ["run.nc"]
+
+
+_DISCOVER = ("--output", "y", "--max-lag", "2", "--max-degree", "2", "--effort", "quick")
+
+
+def test_a_discovery_that_was_killed_goes_on_and_ends_as_if_nothing_had_happened(
+    rig: Path, tmp_path: Path
+) -> None:
+    out, folder = tmp_path / "found.nc", tmp_path / "found.nc.checkpoint"
+    whole = run("discover", str(rig), *_DISCOVER, "--out", str(tmp_path / "whole.nc"), "--json")
+    assert whole.returncode == 0, whole.stderr
+    command = [sys.executable, "-c", _HURRIED, "discover", str(rig), *_DISCOVER, "--out", str(out)]
+    with subprocess.Popen(
+        command, cwd=Path(__file__).parents[2], stderr=subprocess.DEVNULL
+    ) as process:
+        while not list(folder.glob("posterior-*")):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.kill()
+    assert not out.exists()
+    left = run("discover", str(rig), *_DISCOVER, "--out", str(out))
+    assert left.returncode == 2
+    assert "pass --resume to go on with it" in " ".join(left.stderr.split())
+    fitted = run("fit", str(rig), "--output", "y", "--out", str(out), "--resume")
+    assert fitted.returncode == 2
+    assert "it was begun by discover, and this is fit" in " ".join(fitted.stderr.split())
+    done = run("discover", str(rig), *_DISCOVER, "--out", str(out), "--resume", "--json")
+    assert done.returncode == 0, done.stderr
+    assert not folder.exists()
+    one, other = json.loads(whole.stdout), json.loads(done.stdout)
+    for key in ("equation", "structures", "terms", "noise", "scores", "verdict"):
+        assert one[key] == other[key], key
+    found, wanted = adjoin.load(out), adjoin.load(tmp_path / "whole.nc")
+    assert killing.digest(found) == killing.digest(wanted)
+    again = run("discover", str(rig), *_DISCOVER, "--out", str(out), "--resume", "--json")
+    assert again.returncode == 0, again.stderr
+    assert "is finished: there is nothing to resume" in " ".join(again.stderr.split())
+    assert json.loads(again.stdout)["equation"] == one["equation"]
+    assert json.loads(again.stdout).keys() == other.keys()

@@ -244,7 +244,7 @@ def fit(
     )
     options, posterior = given_options(context), None
     if resume and not force and out is not None and checkpoint is not None:
-        posterior = find_finished(out, checkpoint, options, train, held_out)
+        posterior = find_finished("fit", out, checkpoint, options, train, held_out)
     for note in everything.prepared:
         say(f"prepared: {note}")
     is_read = posterior is not None

@@ -72,13 +72,24 @@ def require_begin(
 
 
 def find_finished(
+    kind: str,
     out: Path,
     folder: Path,
     options: Mapping[str, Any],
     data: Dataset,
-    held_out: Dataset | None,
+    held_out: Dataset | None = None,
 ) -> Posterior | None:
     """The run that is to be resumed, if it is finished; None if there is something to go on with.
+
+    Parameters
+    ----------
+    kind : {"fit", "discover"}
+        The command.
+    out, folder : Path
+        The run, and its checkpoint.
+    options : mapping
+        What was typed, by name.
+    data, held_out : Dataset
 
     Raises
     ------
@@ -93,8 +104,9 @@ def find_finished(
 
     found = load(out)
     typed = found.settings.options or {}
-    saved = describe_run("fit", _compared(typed), found.data, found.run.held_out)
-    now = describe_run("fit", _compared(options), data, held_out)
+    saved_kind = "fit" if found.discovered is None else "discover"
+    saved = describe_run(saved_kind, _compared(typed), found.data, found.run.held_out)
+    now = describe_run(kind, _compared(options), data, held_out)
     if words := differences(saved, now):
         raise AdjoinError(
             f"'{out}' is another run: {'; '.join(words)}. Pass --force too to replace it, or name"

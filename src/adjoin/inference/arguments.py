@@ -13,6 +13,8 @@ from adjoin.checks import is_real, require_count, require_seed
 from adjoin.data.dataset import Dataset
 from adjoin.errors import AdjoinError
 from adjoin.grammar import Grammar, Structure
+from adjoin.inference.checkpoint import Checkpoint
+from adjoin.inference.described import NOT_THE_RESULT
 from adjoin.inference.engine import Engine
 from adjoin.inference.engines import ENGINES, find_engine
 from adjoin.inference.ladder import Ladder
@@ -21,9 +23,6 @@ from adjoin.inference.objective import Objective
 from adjoin.inference.prior import Prior
 from adjoin.inference.settings import JOINT, RESIDUAL, is_runaway
 from adjoin.inference.stages import AUTO, MOST_SAMPLES
-
-NOT_THE_RESULT = ("n_jobs", "progress", "checkpoint", "memory_mb")
-"""Arguments of which the result is no function."""
 
 
 def check_arguments(
@@ -42,7 +41,7 @@ def check_arguments(
         raise AdjoinError(
             f"initial_mode={given['initial_mode']!r} is unknown; use '{JOINT}' or '{RESIDUAL}'"
         )
-    if not isinstance(given["checkpoint"], str | os.PathLike | None):
+    if not isinstance(given["checkpoint"], str | os.PathLike | Checkpoint | None):
         raise AdjoinError(f"checkpoint must be a folder or None, not {given['checkpoint']!r}")
     for name in ("thin", "chains", "memory_mb", "knots"):
         require_count(name, given[name])

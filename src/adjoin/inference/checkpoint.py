@@ -24,15 +24,15 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
 
-from adjoin.errors import AdjoinError
+from adjoin.errors import AdjoinError, CheckpointError
 from adjoin.files import locked, opened, remove_partials, write_whole
 from adjoin.inference.described import differences
 from adjoin.inference.engine import Chain, Packed
@@ -59,11 +59,23 @@ class Checkpoint:
         The folder. None: nothing is kept.
     entropy : int
         Of the seed of the run, also where nobody gave one.
+    prefix : str
+        Of the names of all that is kept here: of one run among several in the same folder.
+    told : list of str
+        What was said of files that cannot be written: it is said once.
     """
 
     path: Path | None = None
     entropy: int = 0
-    _is_told: bool = field(default=False, init=False)
+    prefix: str = ""
+    told: list[str] = field(default_factory=list)
+
+    def within(self, name: str) -> Checkpoint:
+        """The same folder, for one of several runs that make up this one."""
+        return replace(self, prefix=f"{self.prefix}{name}.")
+
+    def _file(self, folder: Path, name: str) -> Path:
+        return folder / f"{self.prefix}{name}{ENDING}"
 
     def part(self, name: str) -> Part | None:
         """A set of chains that are run together; names differ within a run."""
@@ -74,10 +86,10 @@ class Checkpoint:
 
         Raises
         ------
-        AdjoinError
+        CheckpointError
             If the file is damaged.
         """
-        if self.path is None or not (file := self.path / f"{name}{ENDING}").exists():
+        if self.path is None or not (file := self._file(self.path, name)).exists():
             return None
         with opened(file) as stream:
             content = stream.read()
@@ -85,7 +97,7 @@ class Checkpoint:
             with np.load(io.BytesIO(_unsealed(content)), allow_pickle=False) as found:
                 return dict(found)
         except (BadZipFile, ValueError, EOFError):
-            raise AdjoinError(
+            raise CheckpointError(
                 f"'{file}' is damaged: its content and its checksum differ. Delete this one file:"
                 " what it held is worked out again, and all that the others hold is kept"
             ) from None
@@ -100,10 +112,10 @@ class Checkpoint:
         buffer = io.BytesIO()
         np.savez(buffer, allow_pickle=False, **arrays)
         try:
-            write_whole(self.path / f"{name}{ENDING}", _sealed(buffer.getvalue()))
+            write_whole(self._file(self.path, name), _sealed(buffer.getvalue()))
         except AdjoinError as error:
-            if not self._is_told:
-                self._is_told = True
+            if not self.told:
+                self.told.append(str(error))
                 warnings.warn(
                     f"the checkpoint falls behind: {error}. The run goes on, its result is not"
                     " touched, and what was saved before is kept; free some space there",
@@ -169,7 +181,7 @@ class Keeper:
 
 @contextmanager
 def keep(
-    path: str | os.PathLike[str] | None,
+    path: str | os.PathLike[str] | Checkpoint | None,
     describe: Callable[[], Mapping[str, Any]],
     seed: int | None,
 ) -> Iterator[Checkpoint]:
@@ -177,8 +189,9 @@ def keep(
 
     Parameters
     ----------
-    path : path or None
-        A folder: a checkpoint, empty or not there yet. None: nothing is kept.
+    path : path, Checkpoint or None
+        A folder: a checkpoint, empty or not there yet. None: nothing is kept. One that is open is
+        of a run that this one is a part of.
     describe : callable
         Gives what the run is of, as plain values: see `described.describe_run`.
     seed : int, optional
@@ -186,42 +199,51 @@ def keep(
 
     Raises
     ------
-    AdjoinError
+    CheckpointError
         If it is of other data or settings, which are named; if another process holds it, if it
         cannot be written, is damaged, or the folder is something else.
     """
     entropy = int(np.random.SeedSequence(seed).entropy)  # type: ignore[arg-type]
-    if path is None:
-        yield Checkpoint(None, entropy)
+    if path is None or isinstance(path, Checkpoint):
+        yield replace(path or Checkpoint(), entropy=entropy)
         return
     folder = Path(path)
-    _make(folder)
-    with locked(folder / LOCK):
-        remove_partials(folder)
-        begun = json.loads(json.dumps({**describe(), "adjoin": __version__}))
-        manifest = folder / MANIFEST
-        if manifest.exists():
-            saved = _read_manifest(manifest)
-            if found := differences(saved["run"], begun):
-                raise AdjoinError(
-                    f"'{folder}' is the checkpoint of another run: {'; '.join(found)}. Leave that"
-                    " as it was to go on, or delete the folder to begin anew"
-                )
-            entropy = int(saved["entropy"])
-        else:
-            # Written before anything is drawn: what cannot be saved is better known now.
-            write_whole(manifest, _manifest_text(begun, entropy))
+    with ExitStack() as stack:
+        try:
+            _make(folder)
+            stack.enter_context(locked(folder / LOCK))
+            entropy = _begin(folder, {**describe(), "adjoin": __version__}, entropy)
+        except AdjoinError as error:
+            raise CheckpointError(str(error)) from None
         try:
             yield Checkpoint(folder, entropy)
         except KeyboardInterrupt as stopped:
-            stopped.add_note(
-                f"the checkpoint '{folder}' has what was drawn, and goes on from there"
-            )
+            if _has_arrays(folder):
+                stopped.add_note(
+                    f"the checkpoint '{folder}' has what was drawn, and goes on from there"
+                )
             raise
         finally:
-            if not any(folder.glob(f"*{ENDING}")):  # nothing was drawn: nothing is left behind
-                manifest.unlink(missing_ok=True)
+            if not _has_arrays(folder):  # nothing was drawn: nothing is left behind
+                (folder / MANIFEST).unlink(missing_ok=True)
                 _remove_empty(folder)
+
+
+def _begin(folder: Path, described: Mapping[str, Any], entropy: int) -> int:
+    """Make sure that a folder is the checkpoint of what is described; the entropy of its seed."""
+    remove_partials(folder)
+    begun, manifest = json.loads(json.dumps(described)), folder / MANIFEST
+    if not manifest.exists():
+        # Written before anything is drawn: what cannot be saved is better known now.
+        write_whole(manifest, _manifest_text(begun, entropy))
+        return entropy
+    saved = _read_manifest(manifest)
+    if found := differences(saved["run"], begun):
+        raise AdjoinError(
+            f"'{folder}' is the checkpoint of another run: {'; '.join(found)}. Leave that as it was"
+            " to go on, or delete the folder to begin anew"
+        )
+    return int(saved["entropy"])
 
 
 def is_checkpoint(path: Path) -> bool:

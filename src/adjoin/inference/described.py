@@ -15,11 +15,13 @@ import numpy as np
 
 from adjoin.data.dataset import Dataset
 from adjoin.grammar import Grammar, Structure
-from adjoin.inference.arguments import NOT_THE_RESULT
 from adjoin.inference.ladder import Ladder
 from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
 from adjoin.inference.search import Search
+
+NOT_THE_RESULT = ("n_jobs", "progress", "checkpoint", "memory_mb")
+"""Arguments of which the result is no function."""
 
 _LONGEST = 60  # characters of a value that is told
 
