@@ -6,6 +6,7 @@ import _thread
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -203,3 +204,100 @@ def test_a_run_of_another_version_is_refused(
 def test_a_checkpoint_is_a_folder() -> None:
     with pytest.raises(AdjoinError, match="checkpoint must be a folder or None, not 3"):
         Identifier(checkpoint=3).fit(U, Y)  # type: ignore[arg-type]
+
+
+# Longer
+
+
+@pytest.mark.parametrize(
+    ("given", "longer"),
+    [
+        ({"samples": 3000}, {"samples": 20_000}),
+        ({"samples": 3000, "likelihood_power": "auto"}, {"samples": 9000}),
+        (
+            {"samples": 1000, "objective": "simulation"},
+            {"samples": 1700, "burn_in": 0.29441176},
+        ),
+        (
+            {"samples": 2000, "search": {"candidates": 8, "rungs": 2, "interval": 50}},
+            {"samples": 5000, "burn_in": 0.2001},
+        ),
+        (
+            {"samples": 1500, "objective": "abc", "ladder": {"rungs": 4, "descent": 60}},
+            {"samples": 3000, "ladder": {"rungs": 4, "descent": 60, "annealing": 0.25}},
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:chain . is left out")
+def test_a_run_that_is_made_longer_is_one_long_run(
+    given: dict[str, Any], longer: dict[str, Any], tmp_path: Path
+) -> None:
+    """And once more where all of it is there already."""
+    place, seen = tmp_path / "run.checkpoint", []
+    first = quick(**given, checkpoint=place).fit(U, Y)
+    whole = quick(**given | longer).fit(U, Y)
+    assert killing.digest(first.posterior_) != killing.digest(whole.posterior_)
+    long = quick(**given | longer, checkpoint=place, warm_start=True)
+    long.set_params(progress=stop_at(10**9, seen)).fit(U, Y)
+    assert min(seen) >= given["samples"] // 2  # of chains that meet, where they do
+    assert killing.digest(long.posterior_) == killing.digest(whole.posterior_)
+    again = quick(**given | longer, checkpoint=place).fit(U, Y)
+    assert killing.digest(again.posterior_) == killing.digest(whole.posterior_)
+    with pytest.raises(AdjoinError, match="made longer, never shorter"):
+        quick(**given, checkpoint=place, warm_start=True).fit(U, Y)
+
+
+def test_stages_go_on_with_a_larger_bound(tmp_path: Path) -> None:
+    u, y = simulated("y(k) = 0.5*u(k-1) + 0.6*y(k-1) + 0.3*u(k-2)^2", n=60, noise=2.0)
+    given = {"samples": "auto", "max_samples": 20_000}
+    place = tmp_path / "run.checkpoint"
+    first = quick(**given, checkpoint=place).fit(u, y)
+    assert first.posterior_.settings.ended_by == "max_samples"
+    whole = quick(**given | {"max_samples": 60_000}).fit(u, y)
+    assert len(whole.posterior_.settings.stages) > 1
+    long = quick(**given | {"max_samples": 60_000}, checkpoint=place, warm_start=True).fit(u, y)
+    assert killing.digest(long.posterior_) == killing.digest(whole.posterior_)
+
+
+@pytest.mark.parametrize(
+    ("given", "remedy"),
+    [
+        ({"objective": "simulation", "samples": 1000}, r"pass (burn_in)=(0\.\d+) to make it"),
+        (
+            {"objective": "abc", "samples": 1500, "ladder": {"rungs": 4, "descent": 60}},
+            r"pass ladder=\{'(annealing)': (0\.\d+)\} to make it longer",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:chain . is left out")
+def test_a_longer_run_that_would_be_another_is_refused_with_the_one_that_is_not(
+    given: dict[str, Any], remedy: str, tmp_path: Path
+) -> None:
+    """Where chains settle by a share of their samples, a longer run settles later."""
+    place, samples = tmp_path / "run.checkpoint", 2 * given["samples"] + 7
+    first = quick(**given, checkpoint=place).fit(U, Y)
+    longer = quick(**given | {"samples": samples}, checkpoint=place, warm_start=True)
+    with pytest.raises(AdjoinError) as refused:
+        longer.fit(U, Y)
+    back = quick(**given, checkpoint=place, warm_start=True).fit(U, Y)  # nothing was lost by it
+    assert killing.digest(back.posterior_) == killing.digest(first.posterior_)
+    found = re.search(remedy, str(refused.value))
+    assert found is not None, refused.value
+    share = {found[1]: float(found[2])}
+    more = share if "burn_in" in share else {"ladder": given["ladder"] | share}
+    whole = quick(**given | {"samples": samples} | more).fit(U, Y)
+    longer.set_params(**more).fit(U, Y)
+    assert killing.digest(longer.posterior_) == killing.digest(whole.posterior_)
+
+
+def test_what_is_no_longer_run_is_refused(tmp_path: Path) -> None:
+    place = tmp_path / "run.checkpoint"
+    quick(checkpoint=place).fit(U, Y)
+    with pytest.raises(AdjoinError, match="seed was 0 and is 1"):
+        quick(samples=5000, seed=1, checkpoint=place, warm_start=True).fit(U, Y)
+    with pytest.raises(AdjoinError, match=r"samples was 2000 and is 5000.*warm_start=True"):
+        quick(samples=5000, checkpoint=place).fit(U, Y)
+    with pytest.raises(AdjoinError, match="warm_start=True goes on with the chains"):
+        quick(warm_start=True).fit(U, Y)
+    with pytest.raises(AdjoinError, match="warm_start must be True or False"):
+        quick(warm_start=1, checkpoint=place).fit(U, Y)

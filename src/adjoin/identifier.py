@@ -158,6 +158,8 @@ class Identifier(Estimator):
         A folder, new or of an earlier call, where chains are saved every few seconds. The same fit
         with the same checkpoint goes on from there, and ends as if it had never been stopped; other
         data or settings are refused. It stays there, so that a fit that was done is read from it.
+    warm_start : bool
+        Whether a fit with more samples goes on with the chains of a `checkpoint` that has fewer.
 
     Attributes
     ----------
@@ -215,6 +217,7 @@ class Identifier(Estimator):
         noise: str = "white",
         horizon: int | None = None,
         past_noise: bool = False,
+        warm_start: bool = False,
     ) -> None:
         self.objective = objective
         self.grammar = grammar
@@ -249,6 +252,7 @@ class Identifier(Estimator):
         self.noise = noise
         self.horizon = horizon
         self.past_noise = past_noise
+        self.warm_start = warm_start
 
     def fit(self, u: Any, y: Any = None, held_out: Dataset | None = None) -> Self:
         """Learn the posterior of equations from input and output.
@@ -278,15 +282,12 @@ class Identifier(Estimator):
             engine_class = find_engine(self.objective, has_noise=True)
             check_arguments(self.get_params(), self._parameters(), engine_class)
         described = partial(describe_run, "fit", self.get_params(), data, held_out)
-        with keep(self.checkpoint, described, self.seed) as checkpoint:
+        with keep(self.checkpoint, described, self.seed, self.warm_start) as checkpoint:
             posterior, compile_s, sampling_s = self._sample(
                 engine_class, data, grammar, prior, held_out, checkpoint
             )
-        timing = {
-            "compile_s": compile_s,
-            "sampling_s": sampling_s,
-            "total_s": time.perf_counter() - begin,
-        }
+        total_s = time.perf_counter() - begin
+        timing = {"compile_s": compile_s, "sampling_s": sampling_s, "total_s": total_s}
         self.grammar_ = grammar
         self.scaling_ = posterior.run.scaling
         self.seed_ = int(posterior.settings.seed or 0)
@@ -423,17 +424,8 @@ class Identifier(Estimator):
         # A caller's own observer is for the run that counts.
         progress = None if callable(self.progress) else self.progress
         n_samples = LONGEST if self.samples == AUTO else int(self.samples)
-        found = run_pilot(
-            engine,
-            grammar,
-            settings,
-            own_seed,
-            self.chains,
-            n_samples,
-            self.n_jobs,
-            progress,
-            checkpoint,
-        )
+        how = (self.chains, n_samples, self.n_jobs, progress, checkpoint)
+        found = run_pilot(engine, grammar, settings, own_seed, *how)
         if found.is_refused:
             self._note(f"likelihood_power='auto': {found.note}; {REMEDY}")
         return found

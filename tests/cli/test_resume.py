@@ -190,3 +190,23 @@ def test_a_discovery_that_was_killed_goes_on_and_ends_as_if_nothing_had_happened
     assert "is finished: there is nothing to resume" in " ".join(again.stderr.split())
     assert json.loads(again.stdout)["equation"] == one["equation"]
     assert json.loads(again.stdout).keys() == other.keys()
+
+
+def test_a_finished_run_is_made_longer_and_is_one_long_run(rig: Path, tmp_path: Path) -> None:
+    out, long = tmp_path / "run.nc", (*FIT, "--samples", "9000")
+    kept = ("--out", str(out), "--keep-checkpoint")
+    first = run("fit", str(rig), *FIT, "--samples", "3000", *kept)
+    assert first.returncode == 0, first.stderr
+    longer = run("fit", str(rig), *long, *kept, "--resume")
+    assert longer.returncode == 0, longer.stderr
+    assert run("fit", str(rig), *long, "--out", str(tmp_path / "whole.nc")).returncode == 0
+    assert killing.digest(adjoin.load(out)) == killing.digest(adjoin.load(tmp_path / "whole.nc"))
+    shorter = run("fit", str(rig), *FIT, "--samples", "3000", *kept, "--resume")
+    assert shorter.returncode == 2
+    assert "a run is made longer, never shorter" in " ".join(shorter.stderr.split())
+    gone = run("fit", str(rig), *long, "--out", str(out), "--resume")
+    assert gone.returncode == 0
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["run.nc", "whole.nc"]
+    refused = run("fit", str(rig), *FIT, "--samples", "20000", *kept, "--resume")
+    assert refused.returncode == 2
+    assert "made longer if it was made with --keep-checkpoint" in " ".join(refused.stderr.split())

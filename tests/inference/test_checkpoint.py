@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -245,7 +246,7 @@ def test_long_chains_are_saved_less_often(tmp_path: Path, monkeypatch: pytest.Mo
     """Saving takes a small share of the time, however long a trace is."""
 
     class Slow:
-        n_packed = 0
+        n_packed = n_samples = 0
 
         def pack(self) -> dict[str, np.ndarray]:
             self.n_packed += 1
@@ -257,7 +258,8 @@ def test_long_chains_are_saved_less_often(tmp_path: Path, monkeypatch: pytest.Mo
     with opened(tmp_path / "run") as found:
         part = found.part("chain")
         assert part is not None
-        keeper = part.keeper(0)
+        engine: Any = SimpleNamespace(power=1.0, schedule=(), settled_by="")
+        keeper = part.keeper(engine, 10, 0)
         keeper.load()
         for _ in range(50):
             keeper.look(chain)  # type: ignore[arg-type]

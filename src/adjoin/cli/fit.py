@@ -28,6 +28,7 @@ from adjoin.cli.output import (
     warnings_as_notes,
 )
 from adjoin.cli.resuming import (
+    KeepOption,
     ResumeOption,
     find_finished,
     require_begin,
@@ -180,6 +181,7 @@ def fit(
     out: OutOption = None,
     page: ReportOption = None,
     resume: ResumeOption = False,
+    keep_checkpoint: KeepOption = False,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -241,10 +243,11 @@ def fit(
         horizon=horizon,
         runaway=runaway,
         checkpoint=checkpoint,
+        warm_start=resume and checkpoint is not None,
     )
     options, posterior = given_options(context), None
     if resume and not force and out is not None and checkpoint is not None:
-        posterior = find_finished("fit", out, checkpoint, options, train, held_out)
+        posterior = find_finished("fit", out, checkpoint, options, train, held_out, keep_checkpoint)
     for note in everything.prepared:
         say(f"prepared: {note}")
     is_read = posterior is not None
@@ -254,7 +257,8 @@ def fit(
         posterior = identifier.posterior_.with_source(
             [str(file) for file in data], validation, options
         )
-    assessment, written = _write(posterior, out, page, checkpoint, is_read)
+    done = None if keep_checkpoint or not posterior.settings.is_complete else checkpoint
+    assessment, written = _write(posterior, out, page, done, is_read)
     if as_json:
         print_json(findings.describe(assessment) | {"written": written})
     else:
@@ -269,16 +273,19 @@ def _write(
     posterior: Posterior,
     out: Path | None,
     page: Path | None,
-    checkpoint: Path | None,
+    done: Path | None,
     is_read: bool,
 ) -> tuple[Assessment[Posterior], dict[str, str]]:
-    """Save the run, assess it, and write its page, where they are wanted; what was written."""
+    """Save the run, assess it, and write its page, where they are wanted; what was written.
+
+    `done` is a checkpoint that is of no more use then.
+    """
     if out is not None and not is_read:
         posterior.save(out)  # first of all: whatever comes after, the run is not lost
-    if checkpoint is not None and posterior.settings.is_complete:
+    if done is not None:
         from adjoin.inference.checkpoint import remove
 
-        remove(checkpoint)
+        remove(done)
     with console(stderr=True).status("simulating …"):
         from adjoin.results.assessment import assess
 

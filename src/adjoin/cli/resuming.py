@@ -30,7 +30,16 @@ ResumeOption = Annotated[
     ),
 ]
 
+KeepOption = Annotated[
+    bool,
+    typer.Option(
+        "--keep-checkpoint",
+        help="Keep what was drawn when --out is finished: --resume with more --samples goes on.",
+    ),
+]
+
 _NOT_COMPARED = ("jobs",)
+_LENGTHS = ("samples", "max_samples", "burn_in")
 
 
 def checkpoint_of(out: Path | None) -> Path | None:
@@ -78,6 +87,7 @@ def find_finished(
     options: Mapping[str, Any],
     data: Dataset,
     held_out: Dataset | None = None,
+    keep: bool = False,
 ) -> Posterior | None:
     """The run that is to be resumed, if it is finished; None if there is something to go on with.
 
@@ -90,6 +100,8 @@ def find_finished(
     options : mapping
         What was typed, by name.
     data, held_out : Dataset
+    keep : bool
+        Whether the checkpoint of a finished run stays.
 
     Raises
     ------
@@ -107,13 +119,17 @@ def find_finished(
     saved_kind = "fit" if found.discovered is None else "discover"
     saved = describe_run(saved_kind, _compared(typed), found.data, found.run.held_out)
     now = describe_run(kind, _compared(options), data, held_out)
-    if words := differences(saved, now):
+    words = differences(saved, now)
+    if words and is_checkpoint(folder) and not differences(_unmeasured(saved), _unmeasured(now)):
+        return None  # whether the run is longer is found out where its chains are
+    if words:
         raise AdjoinError(
             f"'{out}' is another run: {'; '.join(words)}. Pass --force too to replace it, or name"
-            " another file"
+            " another file. A run is made longer if it was made with --keep-checkpoint"
         )
     if found.settings.is_complete:
-        remove(folder)
+        if not keep:
+            remove(folder)
         say(f"{out} is finished: there is nothing to resume")
         return found
     if not is_checkpoint(folder):
@@ -122,6 +138,12 @@ def find_finished(
             " anew"
         )
     return None
+
+
+def _unmeasured(described: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run is of, but for how long it is."""
+    settings = {k: v for k, v in described["settings"].items() if k not in _LENGTHS}
+    return {**described, "settings": settings}
 
 
 def _compared(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -76,8 +76,14 @@ def _check_switches(given: Mapping[str, Any]) -> None:
         is_known = isinstance(given[name], bool | np.bool) or given[name] is None
         if not is_known and not (name == "progress" and callable(given[name])):
             raise AdjoinError(f"{name} must be True, False or None, not {given[name]!r}")
-    if not isinstance(given["past_noise"], bool | np.bool):
-        raise AdjoinError(f"past_noise must be True or False, not {given['past_noise']!r}")
+    for name in ("past_noise", "warm_start"):
+        if not isinstance(given[name], bool | np.bool):
+            raise AdjoinError(f"{name} must be True or False, not {given[name]!r}")
+    if given["warm_start"] and given["checkpoint"] is None:
+        raise AdjoinError(
+            "warm_start=True goes on with the chains of a checkpoint, and there is none; pass"
+            " checkpoint='…', a folder, to both fits"
+        )
 
 
 def _check_auto(given: Mapping[str, Any], default: Mapping[str, Any], engine: type[Engine]) -> None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import os
 import re
 import time
@@ -34,8 +35,8 @@ import numpy as np
 
 from adjoin.errors import AdjoinError, CheckpointError
 from adjoin.files import locked, opened, remove_partials, write_whole
-from adjoin.inference.described import differences
-from adjoin.inference.engine import Chain, Packed
+from adjoin.inference.described import differ_in_length, differences
+from adjoin.inference.engine import Chain, Engine, Packed
 from adjoin.version import __version__
 
 MANIFEST, LOCK, ENDING = "run.json", "lock", ".arrays"
@@ -46,7 +47,7 @@ _FORMAT, _VERSION = "adjoin-checkpoint", 1
 _SHARE = 0.02  # of the time may go into saving: long traces are saved less often
 _SEAL = re.compile(rb"\nadjoin-checkpoint 1 sha256 ([0-9a-f]{64})\n")
 _SEAL_SIZE = len("\nadjoin-checkpoint 1 sha256 ") + 64 + 1
-_SECONDS = "checkpoint.seconds"
+_SECONDS, _COURSE = "checkpoint.seconds", "checkpoint.course"
 
 
 @dataclass
@@ -137,9 +138,9 @@ class Part:
         """Since they began, without the time when nothing ran."""
         return self.earlier + time.perf_counter() - self.begin
 
-    def keeper(self, number: int, phase: str = "") -> Keeper:
+    def keeper(self, engine: Engine, n_samples: int, number: int, phase: str = "") -> Keeper:
         """What saves one chain; a chain that meets the others has a phase before that."""
-        return Keeper(self, f"{self.name}.{number}{phase and '.'}{phase}")
+        return Keeper(self, engine, n_samples, f"{self.name}.{number}{phase and '.'}{phase}")
 
 
 @dataclass
@@ -147,18 +148,58 @@ class Keeper:
     """Saves one chain now and then."""
 
     part: Part
+    engine: Engine
+    n_samples: int
     name: str
     _last: float = 0.0
     _pause: float = -1.0
     _is_new: bool = False
 
     def load(self) -> Packed | None:
-        """The chain as it was saved, if it was; from here on the time until it is saved counts."""
+        """The chain as it was saved, if it was; from here on the time until it is saved counts.
+
+        Raises
+        ------
+        CheckpointError
+            If it is longer than is wanted, or would be another one by now, had it been begun with
+            as many samples as are wanted.
+        """
         self._last = time.monotonic()
         found = self.part.checkpoint.read(self.name)
         if found is not None:
             self.part.earlier = max(self.part.earlier, float(found.pop(_SECONDS)[0]))
+            n_saved, *course = found.pop(_COURSE).tolist()
+            if n_saved > self.n_samples:
+                raise CheckpointError(
+                    f"chains in '{self.part.checkpoint.path}' have {int(n_saved)} samples, and"
+                    f" {self.n_samples} are wanted; a run is made longer, never shorter"
+                )
+            self._require_course(course)
         return found
+
+    @property
+    def _course(self) -> list[float]:
+        """All of a chain's law that may depend on the number of samples."""
+        return [float(self.engine.power), *map(float, self.engine.schedule)]
+
+    def _require_course(self, saved: list[float]) -> None:
+        if saved == self._course:
+            return
+        folder, (power, *schedule) = self.part.checkpoint.path, saved
+        if power != self._course[0]:
+            raise CheckpointError(
+                f"a run of {self.n_samples} samples is not the one in '{folder}' made longer: its"
+                f" likelihood power is {self._course[0]:.4g} and was {power:.4g}, as the first run"
+                f" for it is longer too; pass likelihood_power={power!r} to a new run"
+            )
+        n_settled = int(schedule[-1]) if schedule else 0
+        share = math.floor(1e8 * (n_settled + 0.5) / self.n_samples) / 1e8
+        wanted = self.engine.settled_by.format(share=share)
+        raise CheckpointError(
+            f"a run of {self.n_samples} samples is not the one in '{folder}' made longer: chains"
+            f" there have settled after {n_settled} samples, and these would after"
+            f" {int(max(self.engine.schedule, default=0))}; pass {wanted} to make it longer"
+        )
 
     def look(self, chain: Chain) -> None:
         """After each piece of work: save it if it is time to."""
@@ -173,8 +214,9 @@ class Keeper:
         if not self._is_new:
             return
         begin = time.monotonic()
-        seconds = {_SECONDS: np.array([self.part.seconds])}
-        self.part.checkpoint.write(self.name, {**chain.pack(), **seconds})
+        course = np.array([chain.n_samples, *self._course])
+        more = {_SECONDS: np.array([self.part.seconds]), _COURSE: course}
+        self.part.checkpoint.write(self.name, {**chain.pack(), **more})
         self._last, self._is_new = time.monotonic(), False
         self._pause = max(PAUSE, (self._last - begin) / _SHARE)
 
@@ -184,6 +226,7 @@ def keep(
     path: str | os.PathLike[str] | Checkpoint | None,
     describe: Callable[[], Mapping[str, Any]],
     seed: int | None,
+    may_grow: bool = False,
 ) -> Iterator[Checkpoint]:
     """Open a checkpoint, new or of an earlier process, and hold it for this one.
 
@@ -196,6 +239,8 @@ def keep(
         Gives what the run is of, as plain values: see `described.describe_run`.
     seed : int, optional
         Of the run. None: a new one every time, but one that goes on has the seed it began with.
+    may_grow : bool
+        Whether a run with fewer samples is gone on with.
 
     Raises
     ------
@@ -212,7 +257,8 @@ def keep(
         try:
             _make(folder)
             stack.enter_context(locked(folder / LOCK))
-            entropy = _begin(folder, {**describe(), "adjoin": __version__}, entropy)
+            described = {**describe(), "adjoin": __version__}
+            entropy = _begin(folder, described, entropy, may_grow)
         except AdjoinError as error:
             raise CheckpointError(str(error)) from None
         try:
@@ -229,7 +275,7 @@ def keep(
                 _remove_empty(folder)
 
 
-def _begin(folder: Path, described: Mapping[str, Any], entropy: int) -> int:
+def _begin(folder: Path, described: Mapping[str, Any], entropy: int, may_grow: bool) -> int:
     """Make sure that a folder is the checkpoint of what is described; the entropy of its seed."""
     remove_partials(folder)
     begun, manifest = json.loads(json.dumps(described)), folder / MANIFEST
@@ -238,12 +284,18 @@ def _begin(folder: Path, described: Mapping[str, Any], entropy: int) -> int:
         write_whole(manifest, _manifest_text(begun, entropy))
         return entropy
     saved = _read_manifest(manifest)
-    if found := differences(saved["run"], begun):
-        raise AdjoinError(
-            f"'{folder}' is the checkpoint of another run: {'; '.join(found)}. Leave that as it was"
-            " to go on, or delete the folder to begin anew"
-        )
-    return int(saved["entropy"])
+    entropy, run = int(saved["entropy"]), saved["run"]
+    if not (found := differences(run, begun)):
+        return entropy
+    is_length = differ_in_length(run, begun)
+    if is_length and may_grow:  # chains that would be other ones are refused when they are read
+        write_whole(manifest, _manifest_text(begun, entropy))
+        return entropy
+    hint = "; warm_start=True makes a run longer" if is_length else ""
+    raise AdjoinError(
+        f"'{folder}' is the checkpoint of another run: {'; '.join(found)}. Leave that as it was to"
+        f" go on, or delete the folder to begin anew{hint}"
+    )
 
 
 def is_checkpoint(path: Path) -> bool:

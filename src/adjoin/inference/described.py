@@ -20,9 +20,10 @@ from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
 from adjoin.inference.search import Search
 
-NOT_THE_RESULT = ("n_jobs", "progress", "checkpoint", "memory_mb")
+NOT_THE_RESULT = ("n_jobs", "progress", "checkpoint", "memory_mb", "warm_start")
 """Arguments of which the result is no function."""
 
+_LENGTHS = ("samples", "max_samples", "burn_in")
 _LONGEST = 60  # characters of a value that is told
 
 
@@ -108,6 +109,27 @@ def differences(saved: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     if saved.get("adjoin") != now.get("adjoin"):
         found.append(f"adjoin was {saved.get('adjoin')} and is {now.get('adjoin')}")
     return found
+
+
+def differ_in_length(saved: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether two runs differ in how long they are, and in nothing else.
+
+    A burn-in that is another share may be the same number of samples; chains know.
+    """
+    was, is_now = (one.get("settings", {}).get("samples") for one in (saved, now))
+    is_counted = isinstance(was, int) and isinstance(is_now, int)
+    if not (is_counted or was == is_now):  # stages are no longer chains
+        return False
+    return not differences(_without_length(saved), _without_length(now))
+
+
+def _without_length(described: Mapping[str, Any]) -> dict[str, Any]:
+    settings = dict(described.get("settings", {}))
+    for name in _LENGTHS:
+        settings.pop(name, None)
+    ladder = dict(settings.pop("ladder", None) or {})
+    ladder.pop("annealing", None)
+    return {**described, "settings": {**settings, "ladder": ladder}}
 
 
 def _settings_differ(saved: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:

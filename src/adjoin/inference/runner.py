@@ -156,7 +156,9 @@ def run_chains(
         return _run_in_threads(work, tasks, n_workers(n_jobs, n_chains), observer)
 
     def keeper(number: int, phase: str = "") -> Keeper | None:
-        return None if part is None or executor is not None else part.keeper(number, phase)
+        if part is None or executor is not None:
+            return None
+        return part.keeper(engine, n_samples, number, phase)
 
     children = enumerate(seed.spawn(n_chains))
     tasks: Iterable[Task] = (
