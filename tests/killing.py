@@ -27,12 +27,14 @@ from adjoin.discovery.discovery import Discovery
 from adjoin.inference import checkpoint, runner
 from adjoin.inference.traces import to_arrays
 
+FEWEST = 3
+"""So many of those that are killed must have saved something, or nothing is tried."""
 _LONGEST_LIFE = 0.6  # of the seconds of a whole run; then several lives make one
 _SETTINGS: dict[str, dict[str, Any]] = {
     "prediction": {"samples": 100_000, "likelihood_power": "auto"},
     "stages": {"samples": "auto", "max_samples": 45_000, "n_jobs": 2},
-    "simulation": {"objective": "simulation", "samples": 5000, "noise": "ar"},
-    "past noise": {"past_noise": True, "samples": 5000, "center": False},
+    "simulation": {"objective": "simulation", "samples": 2500, "noise": "ar"},
+    "past noise": {"past_noise": True, "samples": 2500, "center": False},
     "abc": {"objective": "abc", "samples": 8000, "ladder": {"rungs": 6}},
 }
 DISCOVER = "discover"
@@ -98,16 +100,20 @@ def kill(name: str, run: Callable[[str, Path | None], str], folder: Path, kills:
     place, draw = folder / "checkpoint", random.Random(f"17 {name}")
     ended: list[tuple[str, int]] = []
     killed = further = 0
+    longest = _LONGEST_LIFE * whole
     while killed < kills or not place.exists() or not ended or ended[-1][1] < killed:
-        life = draw.uniform(0.0, _LONGEST_LIFE * whole) if killed < kills else None
+        is_enough = killed >= kills and further >= FEWEST
+        life = None if is_enough else draw.uniform(0.0, longest)
         before = _saved(place)
         found = _one_life(lambda: run(name, place), life)
         if found is None:
             killed += 1
             further += _saved(place) != before
+            if killed >= kills:  # the machine has become so busy that lives are too short
+                longest *= 2.0
         else:
             ended.append((found, killed))
-            if killed < kills:
+            if not is_enough:
                 shutil.rmtree(place)
     same = [found == wanted for found, _ in ended]
     left = [file.name for file in place.iterdir() if file.name.startswith(".adjoin-")]

@@ -41,15 +41,15 @@ def test_killed_at_25_random_moments_it_ends_with_the_same_bits(
     command = [sys.executable, "-m", "tests.killing", str(tmp_path), "25", *names]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
-        command, capture_output=True, check=False, text=True, cwd=ROOT, env=environment
+        command, capture_output=True, check=False, text=True, cwd=ROOT, env=environment, timeout=900
     )
     assert done.returncode == 0, done.stderr
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert [one["name"] for one in found] == list(names)
     for one in found:
         assert one["same"], one
-        assert one["kills"] == 25
-        assert one["further"] >= 3, one  # or the checkpoint was of no use
+        assert one["kills"] >= 25
+        assert one["further"] >= killing.FEWEST, one
         assert one["left"] == []
 
 

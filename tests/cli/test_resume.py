@@ -17,6 +17,7 @@ from tests.command import run
 from tests.systems import simulated
 
 import adjoin
+from adjoin.files import locked
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no such signals there")
 
@@ -130,6 +131,20 @@ def test_force_begins_anew(rig: Path, tmp_path: Path) -> None:
     assert [*tmp_path.iterdir()] == [out]
 
 
+@pytest.mark.parametrize("more", [(), ("--resume",), ("--force",)])
+def test_a_run_that_somebody_is_at_work_on_is_left_to_him(
+    more: tuple[str, ...], rig: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run.nc.checkpoint"
+    adjoin.Identifier(samples=2000, chains=1, checkpoint=folder).fit(adjoin.read_data(rig))
+    before = sorted(file.name for file in folder.iterdir())
+    with locked(folder / "lock"):
+        done = run("fit", str(rig), *FIT, "--out", str(tmp_path / "run.nc"), *more)
+    assert done.returncode == 2
+    assert "another process is at work in" in " ".join(done.stderr.split())
+    assert sorted(file.name for file in folder.iterdir()) == before
+
+
 def test_resume_needs_a_run_to_go_on_with(rig: Path) -> None:
     done = run("fit", str(rig), *FIT, "--resume")
     assert done.returncode == 2
@@ -156,6 +171,7 @@ def test_partial_files_of_killed_writers_do_not_stay(rig: Path, tmp_path: Path) 
 _DISCOVER = ("--output", "y", "--max-lag", "2", "--max-degree", "2", "--effort", "quick")
 
 
+@pytest.mark.slow
 def test_a_discovery_that_was_killed_goes_on_and_ends_as_if_nothing_had_happened(
     rig: Path, tmp_path: Path
 ) -> None:
@@ -192,6 +208,7 @@ def test_a_discovery_that_was_killed_goes_on_and_ends_as_if_nothing_had_happened
     assert json.loads(again.stdout).keys() == other.keys()
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_made_longer_and_is_one_long_run(rig: Path, tmp_path: Path) -> None:
     out, long = tmp_path / "run.nc", (*FIT, "--samples", "9000")
     kept = ("--out", str(out), "--keep-checkpoint")

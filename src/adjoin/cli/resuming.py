@@ -54,7 +54,7 @@ def require_begin(
 
     A left-over checkpoint is gone on with by ``--resume`` and thrown away by ``--force`` alone.
     """
-    from adjoin.inference.checkpoint import is_checkpoint, remove
+    from adjoin.inference.checkpoint import is_checkpoint, remove, require_free
 
     folder = checkpoint_of(out)
     if folder is None or out is None:
@@ -63,6 +63,8 @@ def require_begin(
         require_writable({"report": page}, inputs, force)
         return None
     is_left = is_checkpoint(folder)
+    if is_left:
+        require_free(folder)
     if is_left and not resume and not force:
         raise AdjoinError(
             f"a run that was stopped has left '{folder}': pass --resume to go on with it, or"

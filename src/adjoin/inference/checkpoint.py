@@ -303,6 +303,12 @@ def is_checkpoint(path: Path) -> bool:
     return (path / MANIFEST).is_file()
 
 
+def require_free(path: Path) -> None:
+    """Refuse a checkpoint that another process holds."""
+    with locked(path / LOCK):
+        pass
+
+
 def remove(path: Path) -> None:
     """Delete a checkpoint, and nothing else that may be in its folder.
 
