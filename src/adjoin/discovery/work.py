@@ -229,10 +229,8 @@ class Work:
             if not _is_as_good(one.candidate, best, agree=True):  # they may, with all data
                 break
             self.say("the posterior of the chosen setting")
-            setting, how = (
-                one.candidate.setting,
-                (self.effort, self.known, self.seed, self.n_jobs, self.kept),
-            )
+            setting = one.candidate.setting
+            how = (self.effort, self.known, self.seed, self.n_jobs, self.kept)
             posterior = sample(setting, self.data, None, *how)
             model = posterior.map_model
             look = self._look(one.candidate, model, folds)
@@ -278,9 +276,7 @@ class Work:
             seed=self.seed,
             n_jobs=self.n_jobs,
             progress=False,
-            checkpoint=self.kept.place(
-                "fixed", [str(structure), model.theta, is_run, center], data
-            ),
+            checkpoint=self.kept.place("fixed", [str(structure), model.theta, is_run], data),
         )
         return identifier.fit(data, held_out=held_out).posterior_
 
