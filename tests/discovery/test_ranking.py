@@ -57,7 +57,7 @@ def test_an_equation_that_misses_the_data_it_is_fitted_to_is_not_the_best() -> N
 def test_runs_that_were_lost_come_last_and_are_never_chosen() -> None:
     lost = np.ones((2, 5))
     lost[0] = np.inf
-    path = Path(SETTING, (2, 3), np.stack([lost * 1e-6, np.ones((2, 5))]), ({}, {}), 0.0)
+    path = Path(SETTING, (2, 3), np.stack([lost * 1e-6, np.ones((2, 5))]), 0.0)
     ranked = rank([path], variance=1.0)
     assert [one.n_terms for one in ranked] == [3, 2]
     assert ranked[1].n_lost == 1

@@ -20,6 +20,7 @@ from adjoin.data.dataset import Dataset
 from adjoin.data.scaling import Scaling
 from adjoin.discovery.average import N_BEST, NEAR, Average
 from adjoin.discovery.folds import Fold, make_folds
+from adjoin.discovery.kept import Kept
 from adjoin.discovery.lags import ORDERS, far_lags
 from adjoin.discovery.posteriors import Drawn, agrees, choose_settings, draw, sample
 from adjoin.discovery.quiet import QuietIdentifier
@@ -87,6 +88,7 @@ class Work:
         self.known: dict[str, Any] = {name: value for name, value in given.items() if value}
         self.say = observe or (lambda words: None)
         self.n_seed, self.scale = 1, variance(data)
+        self.kept = Kept()
 
     def hold_out(self, validation: float | None, max_lag: int | None) -> tuple[Fold, ...]:
         """The folds; runs are scored from the same sample on for all candidates."""
@@ -104,7 +106,7 @@ class Work:
         if not self.known:
             self.say("linear models of all lags")
             whole = Setting(LINEAR, most, 1, False, 0)
-            paths += scan([whole], folds, self.n_seed, {}, self.seed, 1)
+            paths += scan([whole], folds, self.n_seed, {}, self.seed, 1, None, self.kept)
             paths = [path for path in paths if path.n_terms]
         far = self._far(paths[0]) if paths else ()
         settings = make_settings(
@@ -128,7 +130,8 @@ class Work:
             self.say(f"{n_done} of {total} settings{found}")
 
         self.say(f"0 of {total} settings")
-        paths += scan(settings, folds, self.n_seed, self.known, self.seed, self.n_jobs, tell)
+        how = (self.n_seed, self.known, self.seed, self.n_jobs, tell, self.kept)
+        paths += scan(settings, folds, *how)
         return rank(paths, self.scale)
 
     def _far(self, linear: Path) -> tuple[int, ...]:
@@ -210,6 +213,7 @@ class Work:
             self.seed,
             self.n_jobs,
             tell,
+            self.kept,
         )
 
     def _preferred(
@@ -225,7 +229,8 @@ class Work:
             if not _is_as_good(one.candidate, best, agree=True):  # they may, with all data
                 break
             self.say("the posterior of the chosen setting")
-            setting, how = one.candidate.setting, (self.effort, self.known, self.seed, self.n_jobs)
+            setting = one.candidate.setting
+            how = (self.effort, self.known, self.seed, self.n_jobs, self.kept)
             posterior = sample(setting, self.data, None, *how)
             model = posterior.map_model
             look = self._look(one.candidate, model, folds)
@@ -271,6 +276,7 @@ class Work:
             seed=self.seed,
             n_jobs=self.n_jobs,
             progress=False,
+            checkpoint=self.kept.place("fixed", [str(structure), model.theta, is_run], data),
         )
         return identifier.fit(data, held_out=held_out).posterior_
 
