@@ -25,7 +25,7 @@ Z = 4.5  # two-sided; false alarm 7e-6 a comparison
         ({"objective": "least squares"}, "objective='least squares' is unknown; use 'prediction'"),
         ({"initial_mode": "residual"}, "initial_mode='residual' needs terms to fit first"),
         ({"initial_mode": 3}, "initial_mode=3 is unknown"),
-        ({"checkpoint": "run.npz"}, "checkpoint"),
+        ({"checkpoint": 3}, "checkpoint must be a folder or None, not 3"),
         ({"samples": 0}, "samples must be a whole number from 1 on, not 0"),
         ({"samples": 1e4}, "samples must be a whole number"),
         ({"samples": True}, "samples must be a whole number"),

@@ -61,6 +61,8 @@ class ToyEngine:
     power = 1.0
     has_stages = False
     n_apart = 0
+    schedule = ()
+    settled_by = ""
 
     @staticmethod
     def kernel() -> None:

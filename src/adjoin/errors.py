@@ -10,6 +10,10 @@ class AdjoinError(ValueError):
     """
 
 
+class CheckpointError(AdjoinError):
+    """A checkpoint cannot be used: it is damaged, of another run, or in other hands."""
+
+
 class DivergenceWarning(RuntimeWarning):
     """A free run left every physical range and was stopped."""
 

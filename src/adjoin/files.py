@@ -6,14 +6,33 @@ Receives paths from every stage that reads or saves something; `AdjoinError` say
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
+import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 from adjoin.errors import AdjoinError
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _take(file: BinaryIO) -> None:
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+
+else:
+    import fcntl
+
+    def _take(file: BinaryIO) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+_PARTIAL = re.compile(r"\.adjoin-[0-9a-f]{16}")
+_ABANDONED = 3600.0  # seconds without a write: nobody takes that long over one file
 
 
 @contextmanager
@@ -48,6 +67,55 @@ def write_whole(path: str | os.PathLike[str], content: bytes | str) -> None:
         _replace(target, payload)
     except OSError as error:
         raise AdjoinError(f"cannot write '{path}': {_reason(error)}") from None
+
+
+@contextmanager
+def locked(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Hold a file, made if need be, that one process at a time can hold.
+
+    The system lets go of it when the process ends, however it ends.
+
+    Raises
+    ------
+    AdjoinError
+        If another process holds it, or it cannot be opened.
+    """
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(Path(path).open("ab"))
+        except OSError as error:
+            raise AdjoinError(f"cannot write '{path}': {_reason(error)}") from None
+        try:
+            _take(file)
+        except (BlockingIOError, PermissionError):
+            raise AdjoinError(
+                f"another process is at work in '{Path(path).parent}'; wait until it is done, or"
+                " name another place"
+            ) from None
+        except OSError as error:
+            raise AdjoinError(
+                f"cannot lock '{path}': {_reason(error)}; name a place on a local disk"
+            ) from None
+        yield
+
+
+def remove_partials(folder: Path, age: float = 0.0) -> None:
+    """Remove what writers that were killed have left in a folder, if it is so many seconds old."""
+    for file in folder.iterdir():
+        if _PARTIAL.fullmatch(file.name):
+            try:
+                if age <= 0.0 or time.time() - file.stat().st_mtime > age:
+                    file.unlink()
+            except OSError:  # it is somebody else's after all, or gone
+                continue
+
+
+def remove_abandoned(folder: Path) -> None:
+    """Remove partial files that are so old that no writer can be at work on them."""
+    try:
+        remove_partials(folder, _ABANDONED)
+    except OSError:  # a folder that cannot be listed
+        return
 
 
 def _replace(target: Path, payload: bytes) -> None:

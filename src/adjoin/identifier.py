@@ -5,9 +5,11 @@ Receives what the user passes; wires data, grammar, scaling, prior, engine and r
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self, cast
 
 import numpy as np
@@ -17,12 +19,15 @@ from adjoin.data.scaling import Scaling
 from adjoin.errors import AdjoinError
 from adjoin.grammar import Grammar
 from adjoin.grammar.library import Functions
-from adjoin.inference.arguments import call_text, check_arguments, check_held_out
+from adjoin.inference.arguments import call_text, check_arguments, check_held_out, given_data
 from adjoin.inference.centring import N_CHAINS, choose_scaling, has_means, make_engines
+from adjoin.inference.checkpoint import Checkpoint, keep
+from adjoin.inference.described import describe_run
 from adjoin.inference.engine import Engine
 from adjoin.inference.engines import find_engine
 from adjoin.inference.engines.prediction import PredictionEngine
 from adjoin.inference.estimator import Estimator, not_fitted
+from adjoin.inference.kept_chains import keep_chains
 from adjoin.inference.ladder import Ladder
 from adjoin.inference.model_class import choose_grammar
 from adjoin.inference.moves import Moves
@@ -33,7 +38,6 @@ from adjoin.inference.runner import Observer, Sampled, run_chains, warm_up
 from adjoin.inference.search import Search
 from adjoin.inference.settings import RESIDUAL, RUNAWAY, RunSettings
 from adjoin.inference.stages import AUTO, PILOT
-from adjoin.inference.traces import ChainTrace
 from adjoin.model import Model
 from adjoin.posterior import Posterior
 from adjoin.results.pilot import LONGEST, run_pilot
@@ -150,8 +154,12 @@ class Identifier(Estimator):
     progress : bool or callable, optional
         Whether to show progress bars; default: if standard error is a terminal. A callable gets a
         `adjoin.inference.runner.Snapshot` now and then from each chain.
-    checkpoint : None
-        Reserved.
+    checkpoint : str or path, optional
+        A folder, new or of an earlier call, where chains are saved every few seconds. The same fit
+        with the same checkpoint goes on from there, and ends as if it had never been stopped; other
+        data or settings are refused. It stays there, so that a fit that was done is read from it.
+    warm_start : bool
+        Whether a fit with more samples goes on with the chains of a `checkpoint` that has fewer.
 
     Attributes
     ----------
@@ -193,7 +201,7 @@ class Identifier(Estimator):
         initial_mode: str = "joint",
         n_jobs: int | None = None,
         progress: bool | Observer | None = None,
-        checkpoint: None = None,
+        checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
         functions: Functions = (),
         likelihood_power: float | str = 1.0,
         moves: Mapping[str, float] | Moves | None = None,
@@ -209,6 +217,7 @@ class Identifier(Estimator):
         noise: str = "white",
         horizon: int | None = None,
         past_noise: bool = False,
+        warm_start: bool = False,
     ) -> None:
         self.objective = objective
         self.grammar = grammar
@@ -243,6 +252,7 @@ class Identifier(Estimator):
         self.noise = noise
         self.horizon = horizon
         self.past_noise = past_noise
+        self.warm_start = warm_start
 
     def fit(self, u: Any, y: Any = None, held_out: Dataset | None = None) -> Self:
         """Learn the posterior of equations from input and output.
@@ -261,7 +271,7 @@ class Identifier(Estimator):
         begin = time.perf_counter()
         engine_class = find_engine(self.objective)
         check_arguments(self.get_params(), self._parameters(), engine_class)
-        data = self._dataset(u, y)
+        data = given_data(u, y, self.grammar)
         data.require_variation()
         prior = Prior.read(self.prior, self.expected_terms)
         grammar = choose_grammar(self.get_params(), self._parameters(), data, prior)
@@ -271,7 +281,33 @@ class Identifier(Estimator):
         if grammar.alphabet.has_noise:  # only now is it known
             engine_class = find_engine(self.objective, has_noise=True)
             check_arguments(self.get_params(), self._parameters(), engine_class)
-        scaling, gain = self._scaling(data, grammar, prior)
+        described = partial(describe_run, "fit", self.get_params(), data, held_out)
+        with keep(self.checkpoint, described, self.seed, self.warm_start) as checkpoint:
+            posterior, compile_s, sampling_s = self._sample(
+                engine_class, data, grammar, prior, held_out, checkpoint
+            )
+        total_s = time.perf_counter() - begin
+        timing = {"compile_s": compile_s, "sampling_s": sampling_s, "total_s": total_s}
+        self.grammar_ = grammar
+        self.scaling_ = posterior.run.scaling
+        self.seed_ = int(posterior.settings.seed or 0)
+        self.is_complete_ = posterior.settings.is_complete
+        self._note_features(u, data.names.inputs)
+        self.posterior_ = replace(posterior, run=replace(posterior.run, timing=timing))
+        self.model_ = self.posterior_.map_model
+        return self
+
+    def _sample(
+        self,
+        engine_class: type[Engine],
+        data: Dataset,
+        grammar: Grammar,
+        prior: Prior,
+        held_out: Dataset | None,
+        checkpoint: Checkpoint,
+    ) -> tuple[Posterior, float, float]:
+        """The posterior, and the seconds that compiling and sampling took."""
+        scaling, gain = self._scaling(data, grammar, prior, checkpoint)
         is_residual, runaway = self.initial_mode == RESIDUAL, float(self.runaway)
         problem = Problem(data, grammar.alphabet, scaling, is_residual, runaway)
         if problem.is_residual and not len(problem.pinned):
@@ -279,95 +315,51 @@ class Identifier(Estimator):
         engine = self._engine(engine_class, problem, prior)
         with compiling(engine.kernel, self.progress):
             compile_s = warm_up(engine)
-        seed = np.random.SeedSequence(self.seed)
+        seed = np.random.SeedSequence(checkpoint.entropy)
         estimate = None
         if self.likelihood_power == "auto":
-            estimate = self._estimate_power(engine, grammar, seed)
+            estimate = self._estimate_power(engine, grammar, seed, checkpoint)
             engine = self._engine(engine_class, problem, prior, likelihood_power=estimate.power)
-        entropy = int(seed.entropy)  # type: ignore[arg-type]
+        run = partial(self._run, checkpoint)
 
         def gather(engine: Engine, sampled: Sampled, n_samples: int) -> Posterior:
             """What one set of chains has to say."""
-            traces, left_out = self._kept(sampled, engine_class, n_samples)
-            settings = self._settings(engine, grammar, estimate, entropy)
+            kept = keep_chains(sampled, engine_class, self.chains, n_samples)
+            goes_on = "" if checkpoint.path is None else f"; '{checkpoint.path}' goes on from there"
+            for sentence in kept.notes:
+                self._note(sentence if sampled.is_complete else f"{sentence}{goes_on}")
+            settings = self._settings(engine, grammar, estimate, checkpoint.entropy)
             settings = replace(
                 settings,
                 center_gain=gain,
                 samples=n_samples,
                 is_complete=sampled.is_complete,
-                left_out=left_out,
+                left_out=kept.left_out,
             )
-            run = Run(grammar, problem, settings, {}, held_out)
-            return Posterior(tuple(traces.values()), run, tuple(traces))
+            made = Run(grammar, problem, settings, {}, held_out)
+            return Posterior(tuple(kept.traces.values()), made, tuple(kept.traces))
 
         if self.samples == AUTO:
             searching = cast(PredictionEngine, engine)  # the arguments were checked for it
-            staged = run_stages(
-                searching, seed, self._run, gather, self.max_samples, self.time_limit
-            )
-            posterior, sampling_s = staged
-        else:
-            n_samples = int(self.samples)
-            sampled = self._run(engine, n_samples, seed)
-            posterior, sampling_s = gather(engine, sampled, n_samples), sampled.seconds
-        timing = {
-            "compile_s": compile_s,
-            "sampling_s": sampling_s,
-            "total_s": time.perf_counter() - begin,
-        }
-        self.grammar_ = grammar
-        self.scaling_ = scaling
-        self.seed_ = entropy
-        self.is_complete_ = posterior.settings.is_complete
-        self._note_features(u, data.names.inputs)
-        self.posterior_ = replace(posterior, run=replace(posterior.run, timing=timing))
-        self.model_ = self.posterior_.map_model
-        return self
+            staged = run_stages(searching, seed, run, gather, self.max_samples, self.time_limit)
+            return staged[0], compile_s, staged[1]
+        n_samples = int(self.samples)
+        sampled = run(engine, n_samples, seed)
+        return gather(engine, sampled, n_samples), compile_s, sampled.seconds
 
     def _run(
-        self, engine: Engine, n_samples: int, seed: np.random.SeedSequence, title: str = "chain"
+        self,
+        checkpoint: Checkpoint,
+        engine: Engine,
+        n_samples: int,
+        seed: np.random.SeedSequence,
+        title: str = "chain",
     ) -> Sampled:
+        part = checkpoint.part(title.replace(", ", "-").replace(" ", "-"))
         with watching(self.progress, self.chains, n_samples, title) as observer:
-            return run_chains(engine, self.chains, n_samples, seed, self.n_jobs, observer)
-
-    def _kept(
-        self, sampled: Sampled, engine: type[Engine], n_samples: int
-    ) -> tuple[dict[int, ChainTrace], tuple[str, ...]]:
-        """The chains that have something to show, by number; what is wrong with the others."""
-        kept = {i: trace for i, trace in sampled.traces.items() if len(trace.structure)}
-        if not sampled.is_complete:
-            done = min(trace.n_samples for trace in kept.values())
-            self._note(
-                f"interrupted: the posterior is what there was, {len(kept)} of {self.chains} chains"
-                f" and {done} of {n_samples} samples of the shortest"
+            return run_chains(
+                engine, self.chains, n_samples, seed, self.n_jobs, observer, None, part
             )
-            return kept, ()
-        excuses = {i: engine.excuse(trace) for i, trace in sampled.traces.items() if i not in kept}
-        if not kept:
-            raise AdjoinError(min(excuses.values(), key=len))
-        excuses |= engine.stragglers(kept)
-        said = tuple(f"chain {number} is left out: {why}" for number, why in excuses.items())
-        for sentence in said:
-            self._note(sentence)
-        return {n: trace for n, trace in kept.items() if n not in excuses}, said
-
-    def _dataset(self, u: Any, y: Any) -> Dataset:
-        names = self.grammar.names if isinstance(self.grammar, Grammar) else None
-        if not isinstance(u, Dataset):
-            if y is None:
-                raise AdjoinError(
-                    "fit requires y to be passed, but the target y is None, so there is no output;"
-                    " call fit(u, y), or fit(dataset)"
-                )
-            return Dataset.from_arrays(u, y, names)
-        if y is not None:
-            raise AdjoinError("a Dataset holds its output already; call fit(dataset) without y")
-        if names is not None and names.ordered[:-1] != u.names.ordered[:-1]:
-            raise AdjoinError(
-                f"the grammar is of the signals {', '.join(names.ordered[:-1])}, but the data have"
-                f" {', '.join(u.names.ordered[:-1])}"
-            )
-        return u
 
     def _engine(
         self, engine: type[Engine], problem: Problem, prior: Prior, **changed: Any
@@ -391,7 +383,7 @@ class Identifier(Estimator):
         )
 
     def _scaling(
-        self, data: Dataset, grammar: Grammar, prior: Prior
+        self, data: Dataset, grammar: Grammar, prior: Prior, checkpoint: Checkpoint
     ) -> tuple[Scaling, float | None]:
         """Scale if the prior is about standard units; centre where that is better.
 
@@ -412,10 +404,14 @@ class Identifier(Estimator):
         )
         # A caller's own observer is for the run that counts.
         progress = None if callable(self.progress) else self.progress
-        return choose_scaling(*engines, self.n_jobs, progress)
+        return choose_scaling(*engines, self.n_jobs, progress, checkpoint)
 
     def _estimate_power(
-        self, engine: Engine, grammar: Grammar, seed: np.random.SeedSequence
+        self,
+        engine: Engine,
+        grammar: Grammar,
+        seed: np.random.SeedSequence,
+        checkpoint: Checkpoint,
     ) -> PowerEstimate:
         """The power, from the residuals of a short first run."""
         own_seed = np.random.SeedSequence(seed.entropy, spawn_key=(_PILOT_KEY,))
@@ -428,9 +424,8 @@ class Identifier(Estimator):
         # A caller's own observer is for the run that counts.
         progress = None if callable(self.progress) else self.progress
         n_samples = LONGEST if self.samples == AUTO else int(self.samples)
-        found = run_pilot(
-            engine, grammar, settings, own_seed, self.chains, n_samples, self.n_jobs, progress
-        )
+        how = (self.chains, n_samples, self.n_jobs, progress, checkpoint)
+        found = run_pilot(engine, grammar, settings, own_seed, *how)
         if found.is_refused:
             self._note(f"likelihood_power='auto': {found.note}; {REMEDY}")
         return found

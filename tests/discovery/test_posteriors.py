@@ -18,7 +18,7 @@ NORMAL, THOROUGH = EFFORTS["normal"], EFFORTS["thorough"]
 
 def candidate(objective: str, lag: int, nmse: float, n_lost: int = 0) -> Candidate:
     error = np.full((2, 5), np.nan)
-    return Candidate(Setting(objective, lag, 2, False, 20), 5, error, nmse, 0.1, n_lost, 1.0)
+    return Candidate(Setting(objective, lag, 2, False, 20), 5, error, nmse, 0.1, nmse, n_lost, 1.0)
 
 
 RANKED = [

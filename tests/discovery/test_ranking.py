@@ -32,16 +32,32 @@ def test_the_simplest_within_the_uncertainty_is_chosen() -> None:
 
 
 def test_pairing_takes_off_what_is_hard_for_both() -> None:
-    hard = np.array([[1.0, 100.0, 3.0]])
-    gap, spread = paired(hard + 0.5, hard)
-    assert math.isclose(gap, 0.5)
+    hard = np.array([[1.0, 8.0, 3.0], [100.0, 500.0, 300.0]])
+    gap, spread = paired(hard + np.array([[0.4], [30.0]]), hard)
+    assert math.isclose(gap, 0.1)
     assert spread < 1e-12
+
+
+def test_a_fold_that_is_hard_for_all_does_not_decide_alone() -> None:
+    hard = np.array([1.0, 1.0, 1.0, 50.0])[:, None] * np.ones((4, 5))
+    good = _candidate(5, hard * [[0.5], [0.5], [0.5], [1.1]])
+    other = _candidate(5, hard)
+    assert min([other, good], key=lambda one: (one.n_lost, one.nmse)) is good
+    assert good.mean_nmse > other.mean_nmse
+    assert math.isclose(other.nmse, 100.0 * 50.0**0.25)
+
+
+def test_an_equation_that_misses_the_data_it_is_fitted_to_is_not_the_best() -> None:
+    held_out = _candidate(5, np.full((4, 5), 0.1))
+    assert math.isclose(held_out.with_error(held_out.error, 0.05, 5, 1.0).nmse, 10.0)
+    assert held_out.with_error(held_out.error, 0.3, 5, 1.0).nmse == 30.0
+    assert held_out.with_error(held_out.error, np.inf, 5, 1.0).nmse == np.inf
 
 
 def test_runs_that_were_lost_come_last_and_are_never_chosen() -> None:
     lost = np.ones((2, 5))
     lost[0] = np.inf
-    path = Path(SETTING, (2, 3), np.stack([lost * 1e-6, np.ones((2, 5))]), ({}, {}), 0.0)
+    path = Path(SETTING, (2, 3), np.stack([lost * 1e-6, np.ones((2, 5))]), 0.0)
     ranked = rank([path], variance=1.0)
     assert [one.n_terms for one in ranked] == [3, 2]
     assert ranked[1].n_lost == 1

@@ -6,16 +6,16 @@ import numpy as np
 
 from adjoin import Model
 from adjoin.discovery.average import Average
-from adjoin.discovery.second_look import larger, telling
+from adjoin.discovery.second_look import Look, larger, telling
 
 
-def _looks(*lost: tuple[int, ...]) -> list[np.ndarray]:
+def _looks(*lost: tuple[int, ...]) -> list[Look]:
     """Errors of 1 in four folds of two blocks, but for the folds that each equation loses."""
     found = []
     for folds in lost:
         errors = np.ones((4, 2))
         errors[list(folds)] = np.inf
-        found.append(errors)
+        found.append(Look(errors, 1.0))
     return found
 
 

@@ -5,6 +5,7 @@ Every file here is changed through h5py and sealed again, as someone could who w
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
@@ -17,6 +18,7 @@ from tests.exchange.runs import assert_made_of_the_same, assert_same, free_run, 
 from tests.systems import quick, simulated
 
 from adjoin import AdjoinError, Posterior
+from adjoin.data.timing import Timing
 from adjoin.exchange.run_file import SCHEMA, read_run, write_run
 from adjoin.exchange.sealed import read_sealed, seal
 from adjoin.kernels.state import PROPOSALS
@@ -337,6 +339,50 @@ def test_ladders_that_no_chain_could_leave_are_refused(
     change = altered(f"chain_0/{name}", index, value)
     rewrite(free_run_content, change, tmp_path / "run.nc")
     with pytest.raises(AdjoinError, match=f"chain_0/.*{message}"):
+        read_run(tmp_path / "run.nc")
+
+
+def timed(**changed: Any) -> str:
+    timing = {"column": "time", "step": 0.5, "n_gaps": 1, "longest_gap": 2.0, "starts": [0.0]}
+    return json.dumps({"prepared": [], "units": [], "timing": {**timing, **changed}})
+
+
+def test_what_the_time_column_said_comes_back_and_may_be_missing(
+    content: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.nc"
+    rewrite(content, replaced("data@preparation", timed()), path)
+    assert read_run(path).run.data.timing == Timing(
+        "time", 0.5, n_gaps=1, longest_gap=2.0, starts=(0.0,)
+    )
+    for old in ('{"prepared": [], "units": []}', timed().replace('"timing"', '"tone"')):
+        rewrite(content, replaced("data@preparation", old), path)
+        assert read_run(path).run.data.timing is None
+    rewrite(content, deleted("data@preparation"), path)
+    assert read_run(path).run.data.timing is None
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"column": 3},
+        {"step": 0.0},
+        {"step": "0.5"},
+        {"jitter": -0.1},
+        {"n_gaps": 1.5},
+        {"n_gaps": True},
+        {"longest_gap": 1e300},
+        {"is_irregular": 1},
+        {"starts": "0"},
+        {"starts": [None]},
+        {"colour": "red"},
+    ],
+)
+def test_a_time_column_that_none_could_be_is_refused(
+    changed: dict[str, Any], content: bytes, tmp_path: Path
+) -> None:
+    rewrite(content, replaced("data@preparation", timed(**changed)), tmp_path / "run.nc")
+    with pytest.raises(AdjoinError, match="data/preparation must have a timing as a time column"):
         read_run(tmp_path / "run.nc")
 
 

@@ -75,9 +75,10 @@ def svg_of(ax: Axes) -> str:
     return to_svg(ax.get_figure())
 
 
-def correlation(is_passed: bool) -> SimpleNamespace:
+def correlation(is_passed: bool, signal: str = "") -> SimpleNamespace:
     return SimpleNamespace(
-        name="residual with itself",
+        name=f"residual with input {signal}" if signal else "residual with itself",
+        signal=signal,
         symbol=r"$\phi_{\varepsilon\varepsilon}$",
         lag=np.arange(6),
         correlation=np.array([1.0, 0.05, -0.3, 0.0, 0.02, 0.01]),

@@ -47,6 +47,10 @@ addEventListener("load", () => {
     ink: getComputedStyle(document.querySelector("svg")).fill,
     height: document.documentElement.scrollHeight,
     terms: document.querySelectorAll(".terms tbody tr").length,
+    errors: (e => e.scrollWidth - e.parentElement.clientWidth)(
+      document.querySelector(".group").closest("table")),
+    code: Math.max(...[...document.querySelectorAll("pre")].map(
+      e => e.scrollWidth - e.clientWidth)),
     overflow: Math.max(...[...document.querySelectorAll(".terms")].map(
       t => t.getBoundingClientRect().right - t.parentElement.getBoundingClientRect().right)),
     first: Math.max(...[...document.querySelectorAll(".look svg, .aside .steps, .aside .done")]
@@ -151,3 +155,10 @@ def test_the_first_screen_holds_the_answer(tmp_path: Path) -> None:
     for kind in ("validated", "long names"):
         found, _ = browse(tmp_path, page(kind), 1200)
         assert found["first"] < 800, kind
+
+
+def test_errors_and_the_lines_to_reproduce_a_run_are_in_view_on_a_phone(tmp_path: Path) -> None:
+    for kind in ("validated", "long names"):
+        found, _ = browse(tmp_path, page(kind), 390)
+        assert found["errors"] <= 0, kind
+        assert found["code"] <= 0, kind

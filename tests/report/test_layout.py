@@ -13,12 +13,13 @@ from matplotlib import rc_context
 from matplotlib.backends.backend_svg import RendererSVG
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
-from tests.report.drawn import OF_POSTERIOR
+from tests.report.drawn import OF_POSTERIOR, correlation
 
 from adjoin import Posterior
 from adjoin.report.labels import add_legend, add_title, label_axes
 from adjoin.report.letters import text_width
 from adjoin.report.pictures import without_collecting
+from adjoin.report.plots import plot_correlation
 from adjoin.report.style import NARROW, WIDE, dress, new_axes, new_figure
 from adjoin.report.svg import to_svg
 
@@ -74,6 +75,30 @@ def test_axes_of_a_grid_do_not_touch() -> None:
     assert min(whole.x0, whole.y0) > -0.02
     assert whole.x1 < 5.02
     assert whole.y1 < 4.02
+
+
+@pytest.mark.parametrize("n_columns", [1, 2])
+@pytest.mark.parametrize("n_letters", [30, 90])
+def test_long_names_of_signals_leave_room_for_what_they_name(
+    n_columns: int, n_letters: int
+) -> None:
+    signal = ("hydraulic_valve_command_current_of_" * 3)[: n_letters - 1] + "9"
+    figure = new_figure(WIDE if n_columns == 2 else NARROW, 3.8)
+    axes = figure.subplots(2, n_columns, squeeze=False).ravel()
+    for ax in axes:
+        plot_correlation(correlation(False, signal), ax)
+    figure.draw_without_rendering()
+    cell = 72.0 * figure.get_figwidth() / n_columns
+    for ax in axes:
+        frame = ax.get_position().transformed(figure.transSubfigure)
+        title = ax.get_title("left")
+        words = "".join(title.split())
+        assert 72.0 / figure.dpi * frame.width > 0.7 * cell
+        assert text_width(title, 9.0) < 1.02 * cell - 40.0  # beside the labels of the ticks
+        assert "inputhydraulic" in words
+        assert words.endswith("9:morethanchance")
+    boxes = [ax.get_tightbbox() for ax in axes]
+    assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
 
 
 def test_more_words_than_room_are_drawn_all_the_same() -> None:

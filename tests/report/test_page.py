@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from tests.report.drawn import compared, tried_row
 from tests.report.pages import KINDS, UGLY, page, run
 from tests.systems import by_hand, quick, simulated
 
-from adjoin import Dataset, Grammar, Model, Posterior, check_data
+from adjoin import Dataset, Grammar, Model, Posterior, check_data, load
+from adjoin.data.readers import read_data
 from adjoin.inference.moves import Moves
 from adjoin.report.page import make_page
 from adjoin.report.page_facts import facts_of, lags_of, questions_of, tried_of
@@ -296,6 +298,32 @@ def test_findings_in_the_data_are_a_question_of_their_own() -> None:
     )
     assert questions_of(found, seen[2:])[-1]["level"] == "good"
     assert len(questions_of(found, ())) == 4
+
+
+def test_gaps_of_the_file_are_findings_of_a_saved_run_too(tmp_path: Path) -> None:
+    u, y = simulated(n=300)
+    seconds = 0.1 * np.arange(300.0)
+    seconds[120:] += 7.0
+    columns = np.column_stack([seconds, u, y])
+    np.savetxt(tmp_path / "gap.csv", columns, delimiter=",", header="time,u,y", comments="")
+    data = read_data(tmp_path / "gap.csv", output="y")
+    quick().fit(data).posterior_.save(tmp_path / "run.nc")
+    again = load(tmp_path / "run.nc")
+    assert again.data.timing == data.timing
+    text = make_page(assess(again, draws=30))
+    assert "There is 1 gap in the time column" in text
+    assert "gaps between them were not looked for" not in text
+    assert "gaps between them were not looked for" in page("lone")  # arrays have no times
+
+
+def test_the_first_number_is_that_of_the_verdict_and_the_fit_index_has_its_formula() -> None:
+    found = assess(run("validated"), draws=30)
+    errors, (fact, fit, *_) = found.parts[-1].scores.free_run, facts_of(found)
+    assert fact["value"] == f"{100.0 - errors.nmse:.1f} %"
+    assert fact["note"].startswith("of the variance of the validation data; RMSE ")
+    assert (fit["name"], fit["value"]) == ("Fit index", f"{errors.fit:.1f}")
+    assert "100 (1 − RMSE/sd)" in fit["note"]
+    assert facts_of(assess(run("diverging"), draws=30))[0]["value"] == "nothing"
 
 
 def test_long_names_are_text_that_breaks() -> None:

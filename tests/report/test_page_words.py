@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import html
 import re
+from itertools import pairwise
 
+import numpy as np
 import pytest
 
+from adjoin import Dataset, Model
+from adjoin.report.page_facts import shown_equation
 from adjoin.report.page_words import breakable, n_on_first_screen, with_code, without_level
 
 
@@ -71,3 +75,32 @@ def test_a_long_equation_is_folded_after_some_terms_and_never_for_one() -> None:
     assert 0 < n_on_first_screen(["some_long_name(k-1)*other(k-2)"] * 60) < 20
     assert n_on_first_screen(["a" * 1000, "b", "c", "d"]) == 1
     assert n_on_first_screen(["a" * 400, "b" * 400]) == 2
+    assert n_on_first_screen(["a" * 45] * 60) == 6  # each has a line for itself
+
+
+@pytest.mark.parametrize("length", [10, 24])
+def test_of_a_long_equation_the_terms_that_move_it_most_come_first(length: int) -> None:
+    """As formulas and, where names are long, as text; with the sign that each place asks for."""
+    names = tuple(f"{'signal_of_a_sensor_no_'[-length:]}{i}" for i in range(3))
+    rng = np.random.default_rng(0)
+    data = Dataset.from_arrays(
+        rng.standard_normal((200, 2)) + 50.0, rng.standard_normal(200), names
+    )
+    pairs = [
+        (f"{a}(k-{i})", f"{b}(k-{j})") for a, b in pairwise(names) for i in (1, 2) for j in (3, 4)
+    ]
+    small = [f"0.001*{one}*{other}" for one, other in pairs]
+    slow = [f"0.01*{names[2]}(k-{lag})" for lag in range(1, 9)]
+    equation = " + ".join(["1000", f"0.5*{names[0]}(k-1)", *small, *slow]) + f" - 3*{names[1]}(k-9)"
+    model = Model.parse(f"{names[2]}(k) = {equation}", names[:2])
+    shown = shown_equation(model, data)
+    assert shown.n_more > 1
+    assert len(shown.first) + shown.n_more == len(shown.pieces)
+    first = ["".join(re.sub("<[^>]*>", "", piece).split()) for piece in shown.first]
+    assert shown.is_text == (length > 20)
+    assert first[0].endswith("=")
+    assert first[1].startswith("−3")
+    assert names[1] in first[1]
+    assert first[2].startswith("+0.5")
+    assert not any("1000" in piece for piece in first)  # a constant moves nothing
+    assert shown_equation(model).n_more == 0

@@ -127,3 +127,23 @@ def test_an_input_at_rest_is_a_line_on_a_scale() -> None:
 def test_a_record_that_is_not_there_is_refused() -> None:
     with pytest.raises(AdjoinError, match="no record 1; there are 1"):
         plot_free_run(made_up(), driven(), record=1)
+
+
+def test_a_unit_that_ends_the_name_is_not_said_again_and_few_ticks_stand_beside_an_input() -> None:
+    u, y = np.random.default_rng(0).standard_normal((2, 40))
+    names = ("drive_V", "load_kW_m_2", "my_signal", "speed_m_s")
+    inputs = np.column_stack([9.0 * u, u, u])
+    data = Dataset.from_arrays(inputs, y, names=names)
+    data = replace(data, units=("V", "kW/m^2", "%", "m/s"))
+    response, *panels = plot_free_run(made_up(), data).axes
+    assert [panel.get_title("left") for panel in panels] == [
+        "drive_V",
+        "load_kW_m_2",
+        "my_signal (%)",
+    ]
+    assert response.get_ylabel() == "speed_m_s"
+    for panel in panels:
+        low, high = panel.get_ylim()
+        assert 1 <= sum(low <= place <= high for place in panel.get_yticks()) <= 2
+    told = replace(data, units=("mV", "kW", "", "m"))
+    assert plot_free_run(made_up(), told).axes[1].get_title("left") == "drive_V (mV)"

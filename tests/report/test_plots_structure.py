@@ -24,6 +24,7 @@ from adjoin.report import colours, style
 from adjoin.report.plots_structure import (
     figure_map_trees,
     lag_probabilities,
+    list_terms,
     plot_inclusion,
     plot_lags,
     plot_prior_posterior,
@@ -143,3 +144,13 @@ def test_trees_of_the_most_frequent_structure(found: Posterior) -> None:
     figure = figure_map_trees(found)
     words = {text.get_text() for text in figure.axes[0].texts}
     assert {"u", "y", "×"} <= words
+
+
+def test_terms_that_begin_alike_are_told_apart_where_they_are_cut() -> None:
+    ax = style.dress(style.new_axes(3.0, 1.5))
+    start = "motor_drive_V(k-1)*generator_output(k-1)"
+    list_terms(ax, [f"{start}*generator_output(k-{lag})" for lag in (2, 3)], ["", ""])
+    first, second = rows_of(ax)
+    assert first != second
+    assert first.startswith("motor_")
+    assert first.endswith("(k-2)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -242,3 +243,6 @@ def test_the_largest_correlation_named_is_one_that_failed() -> None:
     )
     answer = answer_exhausted([test], PREDICTION)
     assert "is -0.20, of x at lag 2" in answer.reasons[0]
+    assert answer.reasons[-1].startswith("1 larger correlation is not more than chance brings")
+    alone = replace(test, correlation=np.array([0.1, -0.2]))
+    assert len(answer_exhausted([alone], PREDICTION).reasons) == len(answer.reasons) - 1

@@ -123,6 +123,13 @@ def test_a_closer_look_is_where_the_output_moves_most(n: int, shown: int) -> Non
     assert begin <= n // 2 < n // 2 + 20 <= end
 
 
+def test_a_rest_far_from_the_mean_is_not_where_it_moves() -> None:
+    y = np.concatenate([np.full(600, 40.0), np.sin(np.arange(300) / 9.0), np.zeros(600)])
+    data = Dataset.from_arrays([np.zeros(len(y))], [y])
+    ((_, begin, end),) = stretches(SimpleNamespace(data=data))
+    assert begin < 600 < end  # the step down from rest to the wave is the largest move of all
+
+
 def test_test_data_may_have_a_name_of_their_own() -> None:
     found = assess(made([[TRUE] * 4]), TEST, draws=20, test_name="rig.csv")
     assert [part.name for part in found.parts] == ["train", "rig.csv"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -58,3 +59,18 @@ def test_test_data_are_cut_into_records_as_data_to_fit_are(tmp_path: Path) -> No
     found = read_measured(tmp_path / "gap.csv", raw)
     assert [len(record) for record in found.records] == [700, 1300]
     assert found.names == raw.names
+
+
+def test_test_data_are_in_the_units_of_the_run(tmp_path: Path) -> None:
+    raw = replace(_raw(), units=("V", "mm"))
+    table = pd.DataFrame({"u": raw.u, "y": raw.y})
+    table.to_csv(tmp_path / "bare.csv", index=False)
+    assert read_measured(tmp_path / "bare.csv", raw).units == ("V", "mm")
+    bare = (tmp_path / "bare.csv").read_text()
+    for below, units in (("V,mm", ("V", "mm")), ("-,mm", ("V", "mm"))):
+        (tmp_path / "said.csv").write_text(bare.replace("u,y\n", f"u,y\n{below}\n"))
+        assert read_measured(tmp_path / "said.csv", raw).units == units
+        assert read_measured(tmp_path / "said.csv", replace(raw, units=())).units[1] == "mm"
+    (tmp_path / "other.csv").write_text(bare.replace("u,y\n", "u,y\nV,m\n"))
+    with pytest.raises(AdjoinError, match="column 'y' is in m, but the run is of data in mm"):
+        read_measured(tmp_path / "other.csv", raw)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,8 +27,12 @@ from adjoin.cli.output import (
     say,
     stages,
 )
-from adjoin.cli.run import require_writable, write_page
+from adjoin.cli.resuming import ResumeOption, find_finished, require_begin, saying_how_to_go_on
+from adjoin.cli.run import write_page
 from adjoin.cli.spelling import spell_for_discover
+
+if TYPE_CHECKING:
+    from adjoin.posterior import Posterior
 
 
 def discover(
@@ -75,6 +79,7 @@ def discover(
     page: Annotated[
         Path | None, typer.Option("--report", help="Also write a page about it, such as rig.html.")
     ] = None,
+    resume: ResumeOption = False,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -83,14 +88,19 @@ def discover(
     Looks at the data, compares many settings by free runs on what was held out, and fits the best
     to all data. The page shows the equation, and how it simulates what one fold held out.
 
+    With --out, what is worked out is saved as soon as it is there: a discovery that was stopped, or
+    killed, goes on by the same command with --resume, and ends as if nothing had happened.
+
     [dim]Example:[/dim] adjoin discover rig.csv --inputs force --output velocity --out rig.nc
     """
-    require_writable({"run": out, "report": page}, data, force)
+    checkpoint = require_begin(out, page, data, resume, force)
     _require_effort(effort)
-    with stages("reading the data") as tell:
+    options = given_options(context)
+    with stages("reading the data") as tell, saying_how_to_go_on(checkpoint):
         from adjoin.data.check import check_data
         from adjoin.discovery.discovery import discover as find
         from adjoin.discovery.words import describe_discovery, print_discovery
+        from adjoin.inference.checkpoint import remove
         from adjoin.levels import GOOD
 
         everything = read_tables(
@@ -102,6 +112,11 @@ def discover(
             if finding.level != GOOD:  # what is wrong is to be known before hours are spent on it
                 remedy = f" → {finding.remedy}" if finding.remedy else ""
                 say(spell_for_discover(f"data: {finding.words}{remedy}"))
+        if resume and not force and out is not None and checkpoint is not None:
+            finished = find_finished("discover", out, checkpoint, options, everything)
+            if finished is not None:
+                _show(finished, page, out, checked.plain if as_json else None)
+                return
         found = find(
             everything,
             validation=validation,
@@ -113,10 +128,13 @@ def discover(
             seed=seed,
             n_jobs=jobs,
             observe=tell,
+            checkpoint=checkpoint,
         )
-    found = found.with_source([str(file) for file in data], given_options(context))
+    found = found.with_source([str(file) for file in data], options)
     if out is not None:
         found.posterior.save(out)
+    if checkpoint is not None:
+        remove(checkpoint)
     if page is not None:
         write_page(found.assessment, page, "", out.name if out else "")
     written = {"run": out, "report": page}
@@ -135,3 +153,21 @@ def _require_effort(name: str) -> None:
     from adjoin.discovery.settings import read_effort
 
     read_effort(name)
+
+
+def _show(
+    finished: Posterior, page: Path | None, out: Path, checked: dict[str, Any] | None
+) -> None:
+    """What a discovery has found that was finished before; as JSON with what was `checked`."""
+    from adjoin.report.findings import describe, print_findings
+    from adjoin.results.assessment import assess
+
+    assessment = assess(finished)
+    written = {}
+    if page is not None:
+        write_page(assessment, page, "", out.name)
+        written["report"] = str(page)
+    if checked is None:
+        print_findings(console(), assessment, spell_for_discover)
+    else:
+        print_json(describe(assessment) | {"data_check": checked, "written": written})

@@ -27,7 +27,15 @@ from adjoin.cli.output import (
     say,
     warnings_as_notes,
 )
-from adjoin.cli.run import require_writable, write_page
+from adjoin.cli.resuming import (
+    KeepOption,
+    ResumeOption,
+    find_finished,
+    require_begin,
+    say_how_to_go_on,
+    saying_how_to_go_on,
+)
+from adjoin.cli.run import write_page
 from adjoin.cli.spelling import spell_for_fit
 from adjoin.errors import AdjoinError
 
@@ -172,16 +180,21 @@ def fit(
     ] = None,
     out: OutOption = None,
     page: ReportOption = None,
+    resume: ResumeOption = False,
+    keep_checkpoint: KeepOption = False,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Discover the equation behind measured data, and how sure it is.
 
+    With --out, what is drawn is saved every few seconds: a run that was stopped, or killed, goes
+    on by the same command with --resume, and ends as if nothing had happened.
+
     [dim]Example:[/dim] adjoin fit rig.csv --inputs force --output velocity --validation 0.2
     """
     from adjoin.report import findings
 
-    require_writable({"run": out, "report": page}, data, force)
+    checkpoint = require_begin(out, page, data, resume, force)
     with console(stderr=True).status("reading the data …"):
         from adjoin import Identifier
         from adjoin.inference.objective import SIMULATION, objective_name
@@ -229,29 +242,50 @@ def fit(
         noise=noise,
         horizon=horizon,
         runaway=runaway,
+        checkpoint=checkpoint,
+        warm_start=resume and checkpoint is not None,
     )
+    options, posterior = given_options(context), None
+    if resume and not force and out is not None and checkpoint is not None:
+        posterior = find_finished("fit", out, checkpoint, options, train, held_out, keep_checkpoint)
     for note in everything.prepared:
         say(f"prepared: {note}")
-    with warnings_as_notes():
-        identifier.fit(train, held_out=held_out)
-    posterior = identifier.posterior_.with_source(
-        [str(file) for file in data], validation, given_options(context)
-    )
-    assessment, written = _write(posterior, out, page)
+    is_read = posterior is not None
+    if posterior is None:
+        with warnings_as_notes(), saying_how_to_go_on(checkpoint):
+            identifier.fit(train, held_out=held_out)
+        posterior = identifier.posterior_.with_source(
+            [str(file) for file in data], validation, options
+        )
+    done = None if keep_checkpoint or not posterior.settings.is_complete else checkpoint
+    assessment, written = _write(posterior, out, page, done, is_read)
     if as_json:
         print_json(findings.describe(assessment) | {"written": written})
     else:
         findings.print_findings(console(), assessment, spell_for_fit)
-    if not identifier.is_complete_:
+    if not posterior.settings.is_complete:
+        if checkpoint is not None:
+            say_how_to_go_on(checkpoint)
         raise typer.Exit(1)
 
 
 def _write(
-    posterior: Posterior, out: Path | None, page: Path | None
+    posterior: Posterior,
+    out: Path | None,
+    page: Path | None,
+    done: Path | None,
+    is_read: bool,
 ) -> tuple[Assessment[Posterior], dict[str, str]]:
-    """Save the run, assess it, and write its page, where they are wanted; what was written."""
-    if out is not None:
+    """Save the run, assess it, and write its page, where they are wanted; what was written.
+
+    `done` is a checkpoint that is of no more use then.
+    """
+    if out is not None and not is_read:
         posterior.save(out)  # first of all: whatever comes after, the run is not lost
+    if done is not None:
+        from adjoin.inference.checkpoint import remove
+
+        remove(done)
     with console(stderr=True).status("simulating …"):
         from adjoin.results.assessment import assess
 
@@ -259,7 +293,7 @@ def _write(
         assessment.prepare()
     if page is not None:
         write_page(assessment, page, "", out.name if out else "")
-    written = {"run": out, "report": page}
+    written = {"run": None if is_read else out, "report": page}
     for path in filter(None, written.values()):
         say(f"wrote {path}")
     return assessment, {name: str(path) for name, path in written.items() if path is not None}

@@ -7,7 +7,8 @@ from typing import Any
 
 import typer
 
-_NOT_THE_RUN = ("data", "out", "page", "force", "as_json")  # where its results go, and what it read
+# Where its results go, what it read, and how it came about.
+_NOT_THE_RUN = ("data", "out", "page", "resume", "keep_checkpoint", "force", "as_json")
 
 
 def given_options(context: typer.Context) -> dict[str, Any]:

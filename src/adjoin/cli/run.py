@@ -22,6 +22,7 @@ from adjoin.cli.output import (
 )
 from adjoin.cli.spelling import spell_for_discover, spell_for_fit
 from adjoin.errors import AdjoinError
+from adjoin.files import remove_abandoned
 from adjoin.report.page_words import is_page_of
 from adjoin.text import counted
 
@@ -155,6 +156,7 @@ def require_writable(
                 f" '{path.with_suffix('.nc').name}'"
             )
         taken[path.resolve()] = f"the {name} '{path}'"
+        remove_abandoned(path.resolve().parent)
     for name, path in outputs.items():
         if path is not None and path.exists() and name not in own:
             allow_overwriting(path, force)

@@ -205,6 +205,7 @@ class Experiment(NamedTuple):
     ``step`` : seconds between two samples, where a column tells them.
     ``others`` : the columns that are no signals, by header, as they are written.
     ``order`` : all headers, as they stand in the file.
+    ``units`` : of the columns that ``headers`` names; empty where they are not known.
     """
 
     inputs: Float2D
@@ -214,6 +215,7 @@ class Experiment(NamedTuple):
     step: float | None
     others: dict[str, list[Any]]
     order: tuple[str, ...]
+    units: tuple[str, ...] = ()
 
     def records(self, y: Float1D) -> tuple[Record, ...]:
         """The inputs and an output, cut into records."""
@@ -254,13 +256,29 @@ def read_measured(
 ) -> Dataset:
     """The signals of a data set from a file of another experiment, which must have the output.
 
-    Records end where those of `read_data` do.
+    Records end where those of `read_data` do. Units are those of the data set, and a file that says
+    it has others is refused: its numbers would be scored as if they were not.
     """
     found = read_labelled(path, like.names, decimal, keeps_others=False)
     if found.output is None:
         raise AdjoinError(f"{path}: there is no column '{like.names.output}' to score on")
     step = like.sampling_time if found.step is None else found.step
-    return Dataset(found.records(found.output), like.names, step, Path(path).name)
+    units = _shared_units(path, found, like)
+    return Dataset(found.records(found.output), like.names, step, Path(path).name, units)
+
+
+def _shared_units(
+    path: str | os.PathLike[str], found: Experiment, like: Dataset
+) -> tuple[str, ...]:
+    """The units of the data set, or those of the file where it knows more."""
+    known = like.units or ("",) * len(found.units)
+    for header, own, unit in zip(found.headers, found.units, known, strict=True):
+        if own and unit and own != unit:
+            raise AdjoinError(
+                f"{path}: column '{header}' is in {own}, but the run is of data in {unit}; convert"
+                " the column, or write the unit in the same way if it is the same."
+            )
+    return tuple(unit or own for own, unit in zip(found.units, known, strict=True))
 
 
 def read_labelled(
@@ -306,6 +324,7 @@ def read_labelled(
             layout.step,
             {labels[column]: values for column, values in cells},
             tuple(labels.values()),
+            tuple(column.unit for column in columns),
         )
 
 

@@ -10,7 +10,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,12 +20,15 @@ from adjoin.data.dataset import Dataset
 from adjoin.data.readers import read_data
 from adjoin.discovery.average import Average, distance
 from adjoin.discovery.folds import Fold
+from adjoin.discovery.kept import Kept
 from adjoin.discovery.ranking import Candidate
 from adjoin.discovery.settings import Setting, read_effort
 from adjoin.discovery.shown import discovery_html
 from adjoin.discovery.work import Clock, Settled, Work
 from adjoin.errors import AdjoinError
 from adjoin.grammar.library import Functions
+from adjoin.inference.checkpoint import keep
+from adjoin.inference.described import describe_run
 from adjoin.model import Model
 from adjoin.posterior import Posterior
 from adjoin.results.advice import Verdict
@@ -171,6 +174,7 @@ def discover(
     seed: int = 0,
     n_jobs: int | None = None,
     observe: Callable[[str], None] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Discovery:
     """Compare many ways to model the data on held-out free runs, and fit the best to all of them.
 
@@ -204,6 +208,9 @@ def discover(
         How many candidates are worked out at a time. Default: one per core.
     observe : callable, optional
         Told, in words, what is being done.
+    checkpoint : path, optional
+        A folder, new or of an earlier call, where all that takes long is kept as soon as it is
+        there: the same call goes on from it, and ends as if it had never been stopped.
     """
     clock = Clock()
     if isinstance(data, str | os.PathLike):
@@ -214,11 +221,6 @@ def discover(
     for name, bound in (("max_lag", max_lag), ("max_degree", max_degree)):
         if bound is not None:
             require_count(name, bound)
-    folds = work.hold_out(validation, max_lag)
-    ranked = work.compare(folds, max_lag, max_degree)
-    timing = {"scan_s": clock.lap()}
-    settled = work.settle(ranked, folds)
-    timing |= {"settle_s": clock.lap(), "total_s": clock.total}
     asked = {
         "effort": effort,
         "validation": validation,
@@ -228,6 +230,13 @@ def discover(
         "initial": initial,
         "seed": seed,
     }
+    with keep(checkpoint, partial(describe_run, "discover", asked, data), seed) as kept:
+        work.kept = Kept(kept)
+        folds = work.hold_out(validation, max_lag)
+        ranked = work.compare(folds, max_lag, max_degree)
+        timing = {"scan_s": clock.lap()}
+        settled = work.settle(ranked, folds)
+    timing |= {"settle_s": clock.lap(), "total_s": clock.total}
     found = _put_together(settled, folds, data, asked, timing)
     return Discovery(
         tuple(settled.ranked),

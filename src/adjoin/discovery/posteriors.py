@@ -19,12 +19,14 @@ import numpy as np
 from adjoin.arrays import Float1D
 from adjoin.data.dataset import Dataset
 from adjoin.discovery.folds import Fold
+from adjoin.discovery.kept import Kept
 from adjoin.discovery.quiet import QuietIdentifier
 from adjoin.discovery.ranking import Candidate
 from adjoin.discovery.scan import N_BLOCKS, errors_of_runs, variance
 from adjoin.discovery.settings import COLOURED, POWERED, WHITE, Effort, Setting
-from adjoin.errors import AdjoinError
+from adjoin.errors import AdjoinError, CheckpointError
 from adjoin.inference.forward import PREDICTION, SIMULATION
+from adjoin.levels import POOR
 from adjoin.posterior import Posterior
 from adjoin.threads import cpu_seconds, n_workers
 
@@ -83,6 +85,7 @@ def sample(
     known: dict[str, Any],
     seed: int,
     n_jobs: int | None,
+    kept: Kept,
 ) -> Posterior:
     """The posterior of structures of a setting; longer chains where nothing is held out."""
     longer = _LONGER if held_out is None else 1
@@ -103,6 +106,7 @@ def sample(
         seed=seed,
         n_jobs=n_jobs,
         progress=False,
+        checkpoint=kept.place("posterior", setting.plain, data),
         **own,
         **known,
     )
@@ -119,6 +123,7 @@ def draw(
     seed: int,
     n_jobs: int | None,
     observe: Callable[[int, int], None],
+    kept: Kept,
 ) -> list[Drawn]:
     """Posteriors of all settings without each fold; a setting without one somewhere is left out."""
     tasks = list(product(settings, folds))
@@ -128,7 +133,9 @@ def draw(
         nonlocal n_done
         (setting, fold), begin = task, cpu_seconds()
         try:
-            found = sample(setting, fold.fitted, fold.held_out, effort, known, seed, 1)
+            found = sample(setting, fold.fitted, fold.held_out, effort, known, seed, 1, kept)
+        except CheckpointError:  # which says nothing about the setting
+            raise
         except AdjoinError:  # no chain has anything to show: it is no candidate
             return None
         error = block_errors(found, fold.held_out, n_seed)
@@ -151,6 +158,11 @@ def draw(
         candidate = Candidate.of(setting, n_terms, error, variance(data), seconds)
         drawn.append(Drawn(candidate, posteriors))
     return drawn
+
+
+def agrees(posterior: Posterior) -> bool:
+    """Whether its chains agree so far that what they say of terms can be used."""
+    return bool(posterior.diagnostics["verdict"]["agreement"] != POOR)
 
 
 def block_errors(posterior: Posterior, data: Dataset, n_seed: int) -> Float1D:

@@ -1,12 +1,18 @@
 r"""Which candidate is best, how sure that is, and which simpler one is as good.
 
-Receives the held-out errors of all paths; gives `Candidate`, best first. Errors are paired: two
-candidates are compared stretch by stretch of the same held-out data, so that what is hard for both
-does not count. With :math:`d_b` the differences of their mean squared errors in B stretches,
+Receives the held-out errors of all paths; gives `Candidate`, best first. With :math:`e_{fb}` the
+mean squared error in stretch b of fold f, of F folds, and :math:`e_f` its mean over the stretches,
 
-.. math:: \bar d = \tfrac1B \sum_b d_b, \qquad s = \sqrt{\tfrac{1}{B(B-1)} \sum_b (d_b - \bar d)^2}
+.. math:: E = \Bigl(\prod_f e_f\Bigr)^{1/F}
 
-is by how much one is worse and the standard error of that.
+is what is compared, the *typical* error: a fold that is hard for all, such as one that holds out
+the end of a range, would decide alone in a mean. Errors are paired: two candidates are compared
+stretch by stretch of the same held-out data, so that what is hard for both does not count. With
+:math:`d_{fb} = (e_{fb} - e'_{fb}) / e'_f` in B stretches of all folds,
+
+.. math:: \bar d = \tfrac1B \sum d_{fb}, \quad s = \sqrt{\tfrac1{B(B-1)} \sum (d_{fb} - \bar d)^2}
+
+is by which share one is worse than the other and the standard error of that.
 """
 
 from __future__ import annotations
@@ -24,6 +30,7 @@ from adjoin.discovery.settings import Setting
 from adjoin.results.discovered import ALIKE
 
 _OF_ONE_SETTING = 3  # candidates among the best: neighbours in one path fail together
+_TINY = 1e-300  # instead of no error at all
 _SURE = 2.0  # standard errors by which a model must beat the mean of the output
 
 
@@ -38,7 +45,10 @@ class Candidate:
     error : (n_folds, N_BLOCKS) array
         Mean squared errors of free runs.
     nmse, sd : float
-        Their mean, and its standard error, in percent of the output's variance.
+        What is compared: the typical error, and its standard error, in percent of the output's
+        variance.
+    mean_nmse : float
+        The mean over folds, what is to be expected of data like those that were held out.
     n_lost : int
         In how many folds the run was lost.
     cpu_s : float
@@ -53,6 +63,7 @@ class Candidate:
     error: np.ndarray
     nmse: float
     sd: float
+    mean_nmse: float
     n_lost: int
     cpu_s: float
     is_checked: bool = False
@@ -62,16 +73,29 @@ class Candidate:
         cls, setting: Setting, n_terms: int, error: np.ndarray, variance: float, cpu_s: float
     ) -> Candidate:
         """A candidate with what its errors amount to."""
-        is_kept = np.isfinite(error).all(axis=1)
-        share = 100.0 * error[is_kept] / variance
+        share = 100.0 * error / variance
+        is_kept = np.isfinite(share).all(axis=1)
+        nmse, sd = _typical(share) if is_kept.all() else (math.inf, math.inf)
         mean = float(share.mean()) if is_kept.all() else math.inf
-        sd = float(share.std(ddof=1) / math.sqrt(share.size)) if share.size > 1 else math.inf
-        return cls(setting, n_terms, error, mean, sd, int((~is_kept).sum()), cpu_s)
+        return cls(setting, n_terms, error, nmse, sd, mean, int((~is_kept).sum()), cpu_s)
 
-    def with_error(self, error: np.ndarray, n_terms: int, variance: float) -> Candidate:
-        """The same with the larger errors of a second look, and its size on all data."""
+    def with_error(
+        self, error: np.ndarray, fitted_error: float, n_terms: int, variance: float
+    ) -> Candidate:
+        """The same with the larger errors of a second look, and its size on all data.
+
+        Where it misses more of the data that it is fitted to, that is what counts.
+        """
         found = Candidate.of(self.setting, n_terms, error, variance, self.cpu_s)
-        return replace(found, is_checked=True)
+        fitted = 100.0 * fitted_error / variance
+        if not math.isfinite(fitted):
+            fitted = math.inf
+        return replace(
+            found,
+            nmse=max(found.nmse, fitted),
+            mean_nmse=max(found.mean_nmse, fitted),
+            is_checked=True,
+        )
 
     @property
     def words(self) -> str:
@@ -81,15 +105,28 @@ class Candidate:
     @property
     def plain(self) -> dict[str, Any]:
         """As plain values."""
-        nmse, sd = (value if math.isfinite(value) else None for value in (self.nmse, self.sd))
+        nmse, sd, mean = (
+            value if math.isfinite(value) else None
+            for value in (self.nmse, self.sd, self.mean_nmse)
+        )
         return {
             "words": self.setting.words,
             "settings": self.setting.plain,
             "n_terms": self.n_terms,
-            "validation": {"nmse": nmse, "sd": sd, "n_lost": self.n_lost},
+            "validation": {"nmse": nmse, "sd": sd, "mean_nmse": mean, "n_lost": self.n_lost},
             "cpu_s": self.cpu_s,
             "is_checked": self.is_checked,
         }
+
+
+def _typical(share: np.ndarray) -> tuple[float, float]:
+    """The geometric mean over folds, and its standard error; of one fold, over its stretches."""
+    values = share.mean(axis=1) if len(share) > 1 else share.ravel()
+    logarithm = np.log(np.maximum(values, _TINY))
+    nmse = float(np.exp(np.log(np.maximum(share.mean(axis=1), _TINY)).mean()))
+    if len(values) < 2:
+        return nmse, math.inf
+    return nmse, nmse * float(logarithm.std(ddof=1)) / math.sqrt(len(values))
 
 
 def rank(paths: Sequence[Path], variance: float) -> list[Candidate]:
@@ -136,8 +173,9 @@ def is_alike(one: Candidate, best: Candidate) -> bool:
 
 
 def paired(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
-    """By how much one is worse on the same stretches, and the standard error of that."""
-    gap: Float1D = (one - other).ravel()
+    """By which share one is worse on the same stretches, and the standard error of that."""
+    unit = np.maximum(other.mean(axis=1, keepdims=True), _TINY)
+    gap: Float1D = ((one - other) / unit).ravel()
     return float(gap.mean()), float(gap.std(ddof=1) / math.sqrt(gap.size))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,12 @@ import numpy as np
 from adjoin.arrays import Float1D
 from adjoin.data.dataset import Dataset
 from adjoin.discovery.folds import Fold
+from adjoin.discovery.kept import Errors, Kept
 from adjoin.discovery.lags import linear_models
 from adjoin.discovery.settings import LINEAR, Setting
 from adjoin.forward import forward_selection
 from adjoin.model import Model
-from adjoin.threads import cpu_seconds, n_workers
+from adjoin.threads import n_workers
 
 N_BLOCKS = 5
 """Stretches of a fold over which errors are summed up, to see how much they vary."""
@@ -38,21 +40,13 @@ class Path:
     error : (n_sizes, n_folds, N_BLOCKS) array
         Mean squared errors of free runs, infinite where a run is lost. Where a fold's path ended
         early, its last model stands for the larger ones.
-    models : tuple of dict of int to Model
-        For every fold the models by their number of terms.
     cpu_s : float
     """
 
     setting: Setting
     n_terms: tuple[int, ...]
     error: np.ndarray
-    models: tuple[dict[int, Model], ...]
     cpu_s: float
-
-    def model(self, fold: int, n_terms: int) -> Model:
-        """The model of a fold that has that size, or is the largest below it."""
-        sizes = self.models[fold]
-        return sizes[max(size for size in sizes if size <= max(n_terms, min(sizes)))]
 
 
 def grow(setting: Setting, data: Dataset, known: dict[str, Any], seed: int) -> dict[int, Model]:
@@ -99,17 +93,22 @@ def scan(
     seed: int,
     n_jobs: int | None = None,
     observe: Callable[[Path], None] | None = None,
+    kept: Kept | None = None,
 ) -> list[Path]:
-    """The paths of all settings; `observe` is told of each when it is there."""
+    """The paths of all settings; `observe` is told of each when it is there; `kept` keeps them."""
+    keeper = kept or Kept()
+
+    def one_fold(setting: Setting, fold: Fold) -> Errors:
+        models = grow(setting, fold.fitted, known, seed)
+        return {size: block_errors(model, fold.held_out, n_seed) for size, model in models.items()}
 
     def one(setting: Setting) -> Path:
-        begin = cpu_seconds()
-        models = tuple(grow(setting, fold.fitted, known, seed) for fold in folds)
-        errors = [
-            {size: block_errors(model, fold.held_out, n_seed) for size, model in sizes.items()}
-            for sizes, fold in zip(models, folds, strict=True)
+        found = [
+            keeper.errors([setting.plain, n_seed, number], partial(one_fold, setting, fold))
+            for number, fold in enumerate(folds)
         ]
-        path = _together(setting, models, errors, cpu_seconds() - begin)
+        cpu_s = sum(seconds for _, seconds in found)
+        path = _together(setting, [errors for errors, _ in found], cpu_s)
         if observe is not None:
             observe(path)
         return path
@@ -121,19 +120,13 @@ def scan(
         return [first, *pool.map(one, settings[1:])]
 
 
-def _together(
-    setting: Setting,
-    models: tuple[dict[int, Model], ...],
-    errors: list[dict[int, Float1D]],
-    cpu_s: float,
-) -> Path:
-    sizes = tuple(sorted({size for sizes in models for size in sizes}))
-    table = np.full((len(sizes), len(models), N_BLOCKS), np.inf)
-    path = Path(setting, sizes, table, models, cpu_s)
+def _together(setting: Setting, errors: Sequence[Errors], cpu_s: float) -> Path:
+    sizes = tuple(sorted({size for known in errors for size in known}))
+    table = np.full((len(sizes), len(errors), N_BLOCKS), np.inf)
     for fold, known in enumerate(errors):
-        for i, size in enumerate(sizes):
-            table[i, fold] = known[len(path.model(fold, size).structure)]
-    return path
+        for i, n_terms in enumerate(sizes):
+            table[i, fold] = known[max(s for s in known if s <= max(n_terms, min(known)))]
+    return Path(setting, sizes, table, cpu_s)
 
 
 def variance(data: Dataset) -> float:

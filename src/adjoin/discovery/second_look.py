@@ -6,19 +6,22 @@ both errors counts,
 
 .. math:: e_f = \max(e_f^\text{grown}, e_f^\text{again}) \quad\text{for folds } f \text{ that tell}.
 
-A fold does not tell where more than half of the equations are lost: it holds out the only samples
-that say anything about some coefficients of these terms, as the ends of a range, so that a run that
-leaves the data says nothing against an equation whose coefficients are fitted to them. Receives
-models with the settings they are of; gives `ranking` errors.
+Nor may an equation miss more of the data that it is fitted to in the end. A fold does not tell
+where more than half of the equations are lost: it holds out the only samples that say anything
+about some coefficients of these terms, as the ends of a range, so that a run that leaves the data
+says nothing against an equation whose coefficients are fitted to them. Receives models with the
+settings they are of; gives `ranking` errors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from adjoin.arrays import Bool1D
+from adjoin.data.dataset import Dataset
 from adjoin.discovery.folds import Fold
 from adjoin.discovery.refit import refit
 from adjoin.discovery.scan import block_errors
@@ -28,16 +31,30 @@ from adjoin.model import Model
 _MOST_LOST = 0.5  # share of the equations
 
 
-def look_again(model: Model, setting: Setting, folds: Sequence[Fold], n_seed: int) -> np.ndarray:
-    """The held-out errors of a model's terms, (n_folds, n_blocks), infinite where a run is lost."""
-    return np.array(
-        [block_errors(refit(model, fold.fitted, setting), fold.held_out, n_seed) for fold in folds]
-    )
+class Look(NamedTuple):
+    """What a finished equation misses.
+
+    ``error`` : (n_folds, n_blocks) of its terms on what each fold holds out, infinite where a run
+    is lost. ``fitted`` : its mean squared error on all data.
+    """
+
+    error: np.ndarray
+    fitted: float
 
 
-def telling(looks: Iterable[np.ndarray]) -> Bool1D:
+def look_again(
+    model: Model, setting: Setting, data: Dataset, folds: Sequence[Fold], n_seed: int
+) -> Look:
+    """Hold the terms of a model of all data against every fold."""
+    errors = [
+        block_errors(refit(model, fold.fitted, setting), fold.held_out, n_seed) for fold in folds
+    ]
+    return Look(np.array(errors), float(block_errors(model, data, n_seed).mean()))
+
+
+def telling(looks: Iterable[Look]) -> Bool1D:
     """Which folds tell between the equations: those that lose at most half of them."""
-    is_lost = np.array([~np.isfinite(errors).all(axis=1) for errors in looks])
+    is_lost = np.array([~np.isfinite(look.error).all(axis=1) for look in looks])
     return np.asarray(is_lost.mean(axis=0) <= _MOST_LOST)
 
 

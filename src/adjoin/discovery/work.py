@@ -20,12 +20,13 @@ from adjoin.data.dataset import Dataset
 from adjoin.data.scaling import Scaling
 from adjoin.discovery.average import N_BEST, NEAR, Average
 from adjoin.discovery.folds import Fold, make_folds
+from adjoin.discovery.kept import Kept
 from adjoin.discovery.lags import ORDERS, far_lags
-from adjoin.discovery.posteriors import Drawn, choose_settings, draw, sample
+from adjoin.discovery.posteriors import Drawn, agrees, choose_settings, draw, sample
 from adjoin.discovery.quiet import QuietIdentifier
 from adjoin.discovery.ranking import Candidate, beats, best_few, choose, order, rank
 from adjoin.discovery.scan import N_BLOCKS, Path, grow, scan, variance
-from adjoin.discovery.second_look import larger, look_again, telling
+from adjoin.discovery.second_look import Look, larger, look_again, telling
 from adjoin.discovery.settings import LINEAR, Effort, Setting, make_settings
 from adjoin.errors import AdjoinError
 from adjoin.grammar import Structure
@@ -87,6 +88,7 @@ class Work:
         self.known: dict[str, Any] = {name: value for name, value in given.items() if value}
         self.say = observe or (lambda words: None)
         self.n_seed, self.scale = 1, variance(data)
+        self.kept = Kept()
 
     def hold_out(self, validation: float | None, max_lag: int | None) -> tuple[Fold, ...]:
         """The folds; runs are scored from the same sample on for all candidates."""
@@ -104,7 +106,7 @@ class Work:
         if not self.known:
             self.say("linear models of all lags")
             whole = Setting(LINEAR, most, 1, False, 0)
-            paths += scan([whole], folds, self.n_seed, {}, self.seed, 1)
+            paths += scan([whole], folds, self.n_seed, {}, self.seed, 1, None, self.kept)
             paths = [path for path in paths if path.n_terms]
         far = self._far(paths[0]) if paths else ()
         settings = make_settings(
@@ -128,7 +130,8 @@ class Work:
             self.say(f"{n_done} of {total} settings{found}")
 
         self.say(f"0 of {total} settings")
-        paths += scan(settings, folds, self.n_seed, self.known, self.seed, self.n_jobs, tell)
+        how = (self.n_seed, self.known, self.seed, self.n_jobs, tell, self.kept)
+        paths += scan(settings, folds, *how)
         return rank(paths, self.scale)
 
     def _far(self, linear: Path) -> tuple[int, ...]:
@@ -182,12 +185,13 @@ class Work:
         fold = folds[_middle(chosen, folds)]
         return Settled(everything, best, chosen, average, posterior, trial, fold)
 
-    def _look(self, one: Candidate, model: Model, folds: Sequence[Fold]) -> np.ndarray:
-        return look_again(model, one.setting, folds, self.n_seed)
+    def _look(self, one: Candidate, model: Model, folds: Sequence[Fold]) -> Look:
+        return look_again(model, one.setting, self.data, folds, self.n_seed)
 
-    def _again(self, one: Candidate, look: np.ndarray, tells: Bool1D, n_terms: int) -> Candidate:
+    def _again(self, one: Candidate, look: Look, tells: Bool1D, n_terms: int) -> Candidate:
         """A candidate with the larger of two errors, where the second look tells something."""
-        return one.with_error(larger(one.error, look, tells), n_terms, self.scale)
+        error = larger(one.error, look.error, tells)
+        return one.with_error(error, look.fitted, n_terms, self.scale)
 
     def _draw(self, ranked: Sequence[Candidate], folds: Sequence[Fold]) -> list[Drawn]:
         settings = choose_settings(ranked, self.effort, self.data.n_samples)
@@ -209,6 +213,7 @@ class Work:
             self.seed,
             self.n_jobs,
             tell,
+            self.kept,
         )
 
     def _preferred(
@@ -221,16 +226,17 @@ class Work:
         """
         found = {one: one.candidate for one in drawn}
         for one in sorted(drawn, key=lambda one: order(one.candidate)):
-            if not _is_as_good(one.candidate, best):
+            if not _is_as_good(one.candidate, best, agree=True):  # they may, with all data
                 break
             self.say("the posterior of the chosen setting")
-            setting, how = one.candidate.setting, (self.effort, self.known, self.seed, self.n_jobs)
+            setting = one.candidate.setting
+            how = (self.effort, self.known, self.seed, self.n_jobs, self.kept)
             posterior = sample(setting, self.data, None, *how)
             model = posterior.map_model
             look = self._look(one.candidate, model, folds)
             candidate = self._again(one.candidate, look, tells, len(model.theta))
             found[one] = candidate
-            if _is_as_good(candidate, best):
+            if _is_as_good(candidate, best, agrees(posterior)):
                 trial = one.posteriors[_middle(candidate, folds)]
                 return (candidate, posterior, trial), [*found.values()]
         return None, [*found.values()]
@@ -270,6 +276,7 @@ class Work:
             seed=self.seed,
             n_jobs=self.n_jobs,
             progress=False,
+            checkpoint=self.kept.place("fixed", [str(structure), model.theta, is_run], data),
         )
         return identifier.fit(data, held_out=held_out).posterior_
 
@@ -303,9 +310,13 @@ def _wide_prior(model: Model, data: Dataset, center: bool) -> Prior:
     return replace(Prior(), coefficient_sd=max(1.0, _WIDE * float(largest)))
 
 
-def _is_as_good(one: Candidate, best: Candidate) -> bool:
-    """Whether a posterior does as well as the best path, but for what nobody would notice."""
-    return math.isfinite(one.nmse) and one.nmse <= HARDLY * best.nmse
+def _is_as_good(one: Candidate, best: Candidate, agree: bool) -> bool:
+    """Whether a posterior does as well as the best path.
+
+    Where its chains agree it may miss a little more, that nobody would notice: it says how sure
+    each term is. Where they do not, it says nothing of the kind.
+    """
+    return math.isfinite(one.nmse) and one.nmse <= (HARDLY if agree else 1.0) * best.nmse
 
 
 def _near(

@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
 from io import BytesIO
 from typing import Any, NamedTuple
 
@@ -31,6 +32,7 @@ from adjoin.checks import is_real
 from adjoin.data.dataset import Dataset, Record
 from adjoin.data.names import SignalNames, split_names
 from adjoin.data.scaling import Scaling
+from adjoin.data.timing import Timing
 from adjoin.errors import AdjoinError
 from adjoin.exchange.sealed import FORMAT, read_sealed, seal
 from adjoin.exchange.stored_discovery import read_discovered, read_trial, write_discovered
@@ -55,6 +57,7 @@ _OLDEST, _PLAIN, _WEIGHTED = 1, 3, 4
 
 _KEY_BITS = 63  # a term has at most so many factors, or its key would not fit
 _LONGEST = 1e12  # seconds
+_LATEST = 1e25  # of a clock, in seconds: the largest number of any signal
 _SUM = 1e-9  # as far as weights may be from 1 in all
 
 
@@ -245,9 +248,10 @@ def _write_dataset(group: Any, data: Dataset) -> None:
     group.attrs["label"] = _text("the label", data.label)
     group.attrs["sampling_time"] = float(data.sampling_time or 0.0)  # 0: not known
     group.attrs["n_records"] = data.n_records
-    group.attrs["preparation"] = _json(
-        "what was done to the data", {"prepared": list(data.prepared), "units": list(data.units)}
-    )
+    said: dict[str, Any] = {"prepared": list(data.prepared), "units": list(data.units)}
+    if data.timing is not None:  # beside the others, where earlier versions read over it
+        said["timing"] = asdict(data.timing)
+    group.attrs["preparation"] = _json("what was done to the data", said)
     for i, record in enumerate(data.records):
         part = group.create_group(f"record_{i}")
         # No signal can be called k, so no signal is taken for the coordinate of the others.
@@ -267,8 +271,39 @@ def _read_dataset(group: StoredGroup, signals: SignalNames) -> Dataset:
         group.number("sampling_time", 0.0, np.inf) or None,
         group.text("label"),
         units=_texts(group, "units"),
+        timing=_read_clock(group),
         prepared=_texts(group, "prepared"),
     )
+
+
+def _read_clock(group: StoredGroup) -> Timing | None:
+    """What the time column said of the samples; the first versions did not keep it."""
+    if "preparation" not in group.group.attrs:
+        return None
+    found = group.mapping("preparation").get("timing")
+    if found is None:
+        return None
+    kinds = {field.name: _KINDS[str(field.type)] for field in fields(Timing)}
+    is_known = isinstance(found, dict) and "column" in found and found.keys() <= kinds.keys()
+    if not (is_known and all(kinds[name](value) for name, value in found.items())):
+        raise group.fault("preparation", "must have a timing as a time column has it")
+    return Timing(**{**found, "starts": tuple(found.get("starts", ()))})
+
+
+def _is_time(value: object) -> bool:
+    """Whether it is a number of seconds, or of samples."""
+    return is_real(value) and abs(float(value)) < _LATEST  # type: ignore[arg-type]
+
+
+_KINDS: Mapping[str, Callable[[object], bool]] = {
+    "str": lambda value: isinstance(value, str),
+    "bool": lambda value: isinstance(value, bool),
+    "int": lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 0,
+    "float": lambda value: _is_time(value) and value >= 0.0,  # type: ignore[operator]
+    "float | None": lambda value: value is None or (_is_time(value) and value > 0.0),  # type: ignore[operator]
+    "tuple[float, ...]": lambda value: isinstance(value, list) and all(map(_is_time, value)),
+}
+"""What the fields of a `Timing` may hold, by their types."""
 
 
 def _texts(group: StoredGroup, name: str) -> tuple[str, ...]:

@@ -125,8 +125,9 @@ def _is_row(row: Any) -> bool:
     ):
         return False
     error = row["validation"]
+    names = ("nmse", "sd", *({"mean_nmse"} & error.keys()))  # earlier versions have no mean
     return isinstance(error.get("n_lost"), int) and all(
-        error.get(name, math.nan) is None or is_real(error.get(name)) for name in ("nmse", "sd")
+        error.get(name, math.nan) is None or is_real(error.get(name)) for name in names
     )
 
 

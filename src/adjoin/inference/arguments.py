@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,8 @@ from adjoin.checks import is_real, require_count, require_seed
 from adjoin.data.dataset import Dataset
 from adjoin.errors import AdjoinError
 from adjoin.grammar import Grammar, Structure
+from adjoin.inference.checkpoint import Checkpoint
+from adjoin.inference.described import NOT_THE_RESULT
 from adjoin.inference.engine import Engine
 from adjoin.inference.engines import ENGINES, find_engine
 from adjoin.inference.ladder import Ladder
@@ -20,8 +23,6 @@ from adjoin.inference.objective import Objective
 from adjoin.inference.prior import Prior
 from adjoin.inference.settings import JOINT, RESIDUAL, is_runaway
 from adjoin.inference.stages import AUTO, MOST_SAMPLES
-
-_NOT_THE_RESULT = ("n_jobs", "progress", "checkpoint", "memory_mb")  # it is no function of these
 
 
 def check_arguments(
@@ -40,8 +41,8 @@ def check_arguments(
         raise AdjoinError(
             f"initial_mode={given['initial_mode']!r} is unknown; use '{JOINT}' or '{RESIDUAL}'"
         )
-    if given["checkpoint"] is not None:
-        raise AdjoinError("checkpoints are not available yet; use checkpoint=None")
+    if not isinstance(given["checkpoint"], str | os.PathLike | Checkpoint | None):
+        raise AdjoinError(f"checkpoint must be a folder or None, not {given['checkpoint']!r}")
     for name in ("thin", "chains", "memory_mb", "knots"):
         require_count(name, given[name])
     samples, thin = given["samples"], given["thin"]
@@ -75,8 +76,14 @@ def _check_switches(given: Mapping[str, Any]) -> None:
         is_known = isinstance(given[name], bool | np.bool) or given[name] is None
         if not is_known and not (name == "progress" and callable(given[name])):
             raise AdjoinError(f"{name} must be True, False or None, not {given[name]!r}")
-    if not isinstance(given["past_noise"], bool | np.bool):
-        raise AdjoinError(f"past_noise must be True or False, not {given['past_noise']!r}")
+    for name in ("past_noise", "warm_start"):
+        if not isinstance(given[name], bool | np.bool):
+            raise AdjoinError(f"{name} must be True or False, not {given[name]!r}")
+    if given["warm_start"] and given["checkpoint"] is None:
+        raise AdjoinError(
+            "warm_start=True goes on with the chains of a checkpoint, and there is none; pass"
+            " checkpoint='…', a folder, to both fits"
+        )
 
 
 def _check_auto(given: Mapping[str, Any], default: Mapping[str, Any], engine: type[Engine]) -> None:
@@ -124,7 +131,7 @@ def call_text(given: Mapping[str, Any], default: Mapping[str, Any], objective: O
     parts = []
     for name, value in given.items():
         is_default = value == default[name] or (name == "functions" and not value)
-        if name in _NOT_THE_RESULT or (name != "seed" and is_default):
+        if name in NOT_THE_RESULT or (name != "seed" and is_default):
             continue
         text = repr(value)
         if isinstance(value, Grammar):
@@ -162,3 +169,23 @@ def check_held_out(held_out: Any, data: Dataset, max_lag: int) -> None:
         held_out.require_window(max_lag)
     except AdjoinError as error:
         raise AdjoinError(f"the validation part: {error}") from None
+
+
+def given_data(u: Any, y: Any, grammar: Any) -> Dataset:
+    """The data that were passed to `fit`, by the names of a grammar if there is one."""
+    names = grammar.names if isinstance(grammar, Grammar) else None
+    if not isinstance(u, Dataset):
+        if y is None:
+            raise AdjoinError(
+                "fit requires y to be passed, but the target y is None, so there is no output;"
+                " call fit(u, y), or fit(dataset)"
+            )
+        return Dataset.from_arrays(u, y, names)
+    if y is not None:
+        raise AdjoinError("a Dataset holds its output already; call fit(dataset) without y")
+    if names is not None and names.ordered[:-1] != u.names.ordered[:-1]:
+        raise AdjoinError(
+            f"the grammar is of the signals {', '.join(names.ordered[:-1])}, but the data have"
+            f" {', '.join(u.names.ordered[:-1])}"
+        )
+    return u

@@ -18,6 +18,7 @@ from adjoin.data.dataset import Dataset
 from adjoin.data.scaling import Scaling
 from adjoin.grammar.alphabet import Alphabet
 from adjoin.inference.best import Candidate, best_candidates, log_evidence
+from adjoin.inference.checkpoint import Checkpoint, Part
 from adjoin.inference.engines.prediction import PredictionEngine
 from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
@@ -69,9 +70,10 @@ def choose_scaling(
     centred: PredictionEngine,
     n_jobs: int | None = None,
     progress: bool | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> tuple[Scaling, float]:
     """The better units, deviations if they are so by `MARGIN`, and by how much they are."""
-    gain = compare_units(raw, centred, n_jobs, progress)
+    gain = compare_units(raw, centred, n_jobs, progress, checkpoint)
     return (centred if gain > MARGIN else raw).problem.rows.scaling, gain
 
 
@@ -80,14 +82,16 @@ def compare_units(
     centred: PredictionEngine,
     n_jobs: int | None = None,
     progress: bool | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> float:
     """By how much the best posterior of deviations exceeds that of raw signals, in nats.
 
     What either run has found is judged in both, so that luck in finding it decides nothing.
     """
-    found = dict.fromkeys(
-        [*find_candidates(raw, n_jobs, progress), *find_candidates(centred, n_jobs, progress)]
-    )
+    found: dict[Candidate, None] = {}
+    for engine, name in ((raw, "units-raw"), (centred, "units-deviations")):
+        part = None if checkpoint is None else checkpoint.part(name)
+        found |= dict.fromkeys(find_candidates(engine, n_jobs, progress, part))
     best = [
         max(one.log_prior + log_evidence(engine, one.structure, one.coefficient) for one in found)
         for engine in (raw, centred)
@@ -96,9 +100,12 @@ def compare_units(
 
 
 def find_candidates(
-    engine: PredictionEngine, n_jobs: int | None = None, progress: bool | None = None
+    engine: PredictionEngine,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+    part: Part | None = None,
 ) -> list[Candidate]:
-    """The best structures that a short run finds.
+    """The best structures that a short run finds; its chains may be `part` of a checkpoint.
 
     Raises KeyboardInterrupt if it is interrupted: there is nothing to go on with.
     """
@@ -106,7 +113,7 @@ def find_candidates(
         warm_up(engine)
     seed = np.random.SeedSequence(_SEED)
     with watching(progress, N_CHAINS, N_SAMPLES, "units") as observer:
-        sampled = run_chains(engine, N_CHAINS, N_SAMPLES, seed, n_jobs, observer)
+        sampled = run_chains(engine, N_CHAINS, N_SAMPLES, seed, n_jobs, observer, None, part)
     if not sampled.is_complete:
         raise KeyboardInterrupt
     found = [one for trace in sampled.traces.values() for one in best_candidates(engine, trace)]

@@ -134,6 +134,16 @@ class Engine(Protocol):
     def own_settings(self) -> OwnSettings:
         """What it alone has."""
 
+    @property
+    def schedule(self) -> tuple[int, ...]:
+        """After how many samples its chains change for good: all that they know of `samples`.
+
+        Two engines that differ in `samples`, with one schedule, draw the same as far as both go.
+        """
+
+    settled_by: ClassVar[str]
+    """The argument by which the last of these is a share of the samples."""
+
     def warm_up(self) -> None:
         """Compile what a chain runs."""
 

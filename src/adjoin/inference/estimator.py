@@ -28,7 +28,7 @@ class Estimator:
 
     def _note(self, sentence: str) -> None:
         """Tell whoever called `fit`; also found in diagnostics, for whoever calls it many times."""
-        warnings.warn(sentence, stacklevel=4)
+        warnings.warn(sentence, stacklevel=5)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """All parameters by name; `deep` has no meaning here, as there are no nested ones."""

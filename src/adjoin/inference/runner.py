@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from adjoin.inference.checkpoint import Keeper, Part
 from adjoin.inference.engine import Chain, Engine, Packed
 from adjoin.inference.traces import ChainTrace
 from adjoin.threads import add_cpu_seconds, cpu_seconds, n_workers
@@ -44,13 +45,17 @@ class Sampled(NamedTuple):
 
 
 class Task(NamedTuple):
-    """One chain to run: all that another process needs to know. Packed if it has begun."""
+    """One chain to run: all that another process needs to know. Packed if it has begun.
+
+    The `keeper` saves it, and knows how far it was when it was saved; it stays in this process.
+    """
 
     engine: Engine
     number: int
     seed: np.random.SeedSequence
     n_samples: int
     packed: Packed | None = None
+    keeper: Keeper | None = None
 
 
 Result = TypeVar("Result")
@@ -80,17 +85,28 @@ def pack_chain(
 
 
 def _run(task: Task, observer: Observer | None, stop: threading.Event | None) -> Chain:
-    chain = task.engine.start(task.seed) if task.packed is None else task.engine.resume(task.packed)
+    keeper = task.keeper
+    saved = keeper.load() if keeper is not None else None
+    packed = task.packed if saved is None else saved
+    chain = task.engine.start(task.seed) if packed is None else task.engine.resume(packed)
+    if saved is not None and observer is not None:
+        observer(_snapshot(task.number, chain))
     while not chain.is_prepared and not (stop and stop.is_set()):
         chain.prepare()
+        if keeper is not None:
+            keeper.look(chain)
     block = _FIRST_BLOCK
     while chain.n_samples < task.n_samples and not (stop and stop.is_set()):
         begin = time.perf_counter()
         chain.advance(min(block, task.n_samples - chain.n_samples))
         elapsed = max(time.perf_counter() - begin, 1e-4)
         block = max(1, min(int(block * _BLOCK_SECONDS / elapsed), 4 * block))
+        if keeper is not None:
+            keeper.look(chain)
         if observer is not None:
             observer(_snapshot(task.number, chain))
+    if keeper is not None:
+        keeper.close(chain)
     return chain
 
 
@@ -106,6 +122,7 @@ def run_chains(
     n_jobs: int | None = None,
     observer: Observer | None = None,
     executor: Executor | None = None,
+    part: Part | None = None,
 ) -> Sampled:
     """Run chains to their end, or until Ctrl-C: then what there is comes back.
 
@@ -122,6 +139,9 @@ def run_chains(
     executor : concurrent.futures.Executor, optional
         Where to run them instead: a pool of processes, a cluster's. It stays open. Ctrl-C then
         gives up the chains that are not done: only a thread can be told to stop in the middle.
+    part : Part, optional
+        Of a checkpoint: chains are saved there every few seconds, and go on from there. Those in
+        an `executor` are not saved.
 
     Raises
     ------
@@ -135,11 +155,21 @@ def run_chains(
             return _run_elsewhere(executor, work, tasks)
         return _run_in_threads(work, tasks, n_workers(n_jobs, n_chains), observer)
 
+    def keeper(number: int, phase: str = "") -> Keeper | None:
+        if part is None or executor is not None:
+            return None
+        return part.keeper(engine, n_samples, number, phase)
+
     children = enumerate(seed.spawn(n_chains))
-    tasks: Iterable[Task] = (Task(engine, number, child, n_samples) for number, child in children)
+    tasks: Iterable[Task] = (
+        Task(engine, number, child, n_samples, keeper=keeper(number)) for number, child in children
+    )
     if n_chains > 1 and 0 < engine.n_apart < n_samples:
         tasks = list(tasks)
-        apart, is_complete = run(pack_chain, [t._replace(n_samples=engine.n_apart) for t in tasks])
+        first = [
+            t._replace(n_samples=engine.n_apart, keeper=keeper(t.number, "apart")) for t in tasks
+        ]
+        apart, is_complete = run(pack_chain, first)
         if not is_complete:  # chains that have not agreed yet have no common result
             raise KeyboardInterrupt
         agreed = engine.agree([*apart.values()])
@@ -147,7 +177,8 @@ def run_chains(
     traces, is_complete = run(run_chain, tasks)
     if not is_complete and not any(len(trace.structure) for trace in traces.values()):
         raise KeyboardInterrupt
-    return Sampled(traces, is_complete, time.perf_counter() - begin)
+    seconds = time.perf_counter() - begin
+    return Sampled(traces, is_complete, seconds if part is None else part.seconds)
 
 
 def _run_in_threads(

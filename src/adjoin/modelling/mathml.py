@@ -6,7 +6,7 @@ comes in pieces, one ``<math>`` per term, so that a line can break between terms
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from markupsafe import Markup
 
@@ -33,12 +33,17 @@ def model_html(model: Model) -> str:
     return str(Markup("").join(lines))
 
 
-def equation_mathml(model: Model) -> list[Markup]:
-    """The left-hand side with its equals sign, then one piece per term with its sign."""
+def equation_mathml(model: Model, order: Sequence[int] | None = None) -> list[Markup]:
+    """The left-hand side with its equals sign, then one piece per term with its sign.
+
+    `order` has the numbers of the terms that are wanted, as they are to follow each other; default:
+    all in theirs.
+    """
     moved, digits = model.offsets, model.digits.coefficients
     left = Markup("<math>{}<mo>=</mo></math>").format(_power(Atom(model.names.output, 0), 1, moved))
     pieces = [left]
-    for term, theta in zip(model.structure, model.theta, strict=True):
+    terms = list(zip(model.structure, model.theta, strict=True))
+    for term, theta in terms if order is None else [terms[i] for i in order]:
         is_first, is_negative = len(pieces) == 1, theta < 0.0
         sign = _MINUS if is_negative else "" if is_first else "+"
         operator = _OPERATOR.format(sign) if sign else Markup("")

@@ -16,9 +16,12 @@ from matplotlib.axes import Axes
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter
 
+from adjoin.data.names import legal_name
 from adjoin.report.colours import INK, MUTED
 from adjoin.report.style import FONT, SMALL, height_of, width_of
 
+BARE, LABELLED = 0.15, 0.75
+"""Inches beside an Axes without labels on its left, and beside one with ticks and their label."""
 _NAME_PARTS = re.compile(r"[^_]*_+|[^_]+")
 _CHARACTER = 0.6  # of the font size: a little more than the mean of DejaVu Sans, the widest in use
 
@@ -33,6 +36,14 @@ def shorten(text: str, n: int) -> str:
     return text if len(text) <= n else text[: n - 1].rstrip() + "…"
 
 
+def shorten_middle(text: str, n: int) -> str:
+    """A text of at most `n` characters, cut in its middle: ends tell terms and signals apart."""
+    if len(text) <= n:
+        return text
+    n_before = n // 2
+    return f"{text[:n_before].rstrip()}…{text[len(text) - (n - 1 - n_before) :].lstrip()}"
+
+
 def plain(text: str) -> str:
     """A text without the control characters that no picture can show and no SVG may hold."""
     return "".join(c if c.isprintable() else " " for c in str(text))
@@ -42,6 +53,12 @@ def with_unit(name: str, *unit: str) -> str:
     """``y (mV)``, ``y (1e-5 V)``, or ``y`` where there is no unit."""
     written = " ".join(filter(None, unit))
     return f"{name} ({written})" if written else name
+
+
+def unit_beside(name: str, unit: str) -> str:
+    """The unit of a signal; nothing where its name ends with it, as ``motor_drive_V`` does."""
+    is_text = any(map(str.isalnum, unit))  # of % no name says anything
+    return "" if is_text and name.endswith(f"_{legal_name(unit)}") else unit
 
 
 def label_axes(ax: Axes, x: str, y: str = "") -> None:
@@ -91,9 +108,18 @@ def say(ax: Axes, text: str) -> Axes:
     return ax
 
 
-def add_title(ax: Axes, text: str, fontsize: float = FONT) -> None:
-    """What an Axes shows, above its left edge."""
-    ax.set_title(plain(text), loc="left", fontsize=fontsize, color=INK, parse_math=False)
+def add_title(ax: Axes, text: str, fontsize: float = FONT, beside: float = BARE) -> None:
+    """What an Axes shows, above its left edge, in lines that end with its cell.
+
+    `beside` is the room of what is written on the left of the Axes, in inches.
+    """
+    folded = _wrapped(text, title_room(ax, fontsize, beside))
+    ax.set_title(folded, loc="left", fontsize=fontsize, color=INK, parse_math=False)
+
+
+def title_room(ax: Axes, fontsize: float = FONT, beside: float = BARE) -> int:
+    """How many characters a line of the title of an Axes has."""
+    return room(width_of(ax) - beside, fontsize)
 
 
 def add_legend(ax: Axes, order: Sequence[str] = (), share: float = 0.9) -> None:

@@ -129,7 +129,11 @@ def _box_of(extent: object, ax: Axes, points: float) -> Box:
 
 
 def _texts(ax: Axes, points: float) -> Iterator[Box]:
-    """Texts and titles."""
+    """Texts and titles.
+
+    A title stands above everything and may reach beyond its Axes, as far as its cell goes: as a
+    margin, it would be taken off the width of every Axes of the figure.
+    """
     for text in ax.get_children():
         if not isinstance(text, Text) or not text.get_text():
             continue
@@ -139,8 +143,16 @@ def _texts(ax: Axes, points: float) -> Iterator[Box]:
         size, said = size_of(text), text.get_text()
         wide, high = text_width(said, size), text_height(said, size)
         x0 = points * (x - ax.bbox.x0) - _BEFORE[text.get_horizontalalignment()] * wide
-        y0 = points * (y - ax.bbox.y0) - _UNDER[text.get_verticalalignment()] * high
-        yield x0, x0 + wide, y0, y0 + high
+        place = text.get_verticalalignment()
+        # Of several lines, the last one stands on the base line.
+        under = text_height("", size) if place == "baseline" else high
+        y0 = points * (y - ax.bbox.y0) - _UNDER[place] * under
+        yield (0.0, 0.0, y0, y0 + high) if _is_title(text, ax) else (x0, x0 + wide, y0, y0 + high)
+
+
+def _is_title(text: Text, ax: Axes) -> bool:
+    """Whether it is one of the three that every Axes has, beside the texts put into it."""
+    return text not in ax.texts
 
 
 _BEFORE = {"left": 0.0, "center": 0.5, "right": 1.0}

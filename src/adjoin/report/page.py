@@ -116,7 +116,7 @@ def make_page(
         posterior=posterior,
         all_chains=all_chains,
         model=model,
-        equation=shown_equation(model),
+        equation=shown_equation(model, data),
         white_box=None if found.white_box is None else shown_equation(found.white_box),
         offsets=_offsets(model),
         lags=lags_of(model),

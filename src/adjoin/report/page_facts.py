@@ -9,9 +9,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from markupsafe import Markup
 
+from adjoin.arrays import Float1D
+from adjoin.data.dataset import Dataset
+from adjoin.data.scaling import Scaling
 from adjoin.grammar.equation import term_text
+from adjoin.inference.rows import Rows
 from adjoin.levels import CAUTION, GOOD, POOR
 from adjoin.model import Model
 from adjoin.modelling.mathml import equation_mathml
@@ -28,36 +33,56 @@ _LEAST_SHARE = 0.001
 
 
 class Shown(NamedTuple):
-    """An equation in pieces that lines can break between, and how many come first."""
+    """An equation in pieces that lines can break between, and those of them that come first."""
 
     pieces: Sequence[Markup]
-    n_first: int
+    first: Sequence[Markup]
     n_more: int
     is_text: bool
 
 
-def shown_equation(model: Model) -> Shown:
-    """Typeset; as text that can break where names are so long that no formula would fit."""
+def shown_equation(model: Model, data: Dataset | None = None) -> Shown:
+    """Typeset; as text that can break where names are so long that no formula would fit.
+
+    Where it is cut, what contributes most to the fitted `data` comes first.
+    """
     terms = [term_text(term) for term in model.structure]
     is_text = max(map(len, terms), default=0) > LONG_TERM
     pieces = _in_text(model) if is_text else equation_mathml(model)
-    n_terms = n_on_first_screen(terms)
-    return Shown(pieces, n_terms + 1, len(terms) - n_terms, is_text)
+    if n_on_first_screen(terms) == len(terms) or data is None:
+        return Shown(pieces, pieces, 0, is_text)
+    order = np.argsort(-_contributions(model, data), kind="stable").tolist()
+    first = order[: n_on_first_screen([terms[i] for i in order])]
+    shown = _in_text(model, first) if is_text else equation_mathml(model, first)
+    return Shown(pieces, shown, len(terms) - len(first), is_text)
 
 
-def _in_text(model: Model) -> list[Markup]:
+def _contributions(model: Model, data: Dataset) -> Float1D:
+    """How far each term moves the output: |coefficient| times the deviation of its factors."""
+    offset = np.array([model.offsets.get(name, 0.0) for name in data.names.ordered[:-1]])
+    rows = Rows(data, model.structure.max_lag, Scaling(data.names, offset, np.ones(len(offset))))
+    return np.asarray(np.abs(model.theta) * rows.design(model.structure).std(axis=0))
+
+
+def _in_text(model: Model, order: Sequence[int] | None = None) -> list[Markup]:
     """The printed equation, one piece before the first term and one per term."""
     left, right = model.equation.split(" = ", 1)
-    pieces, begin, depth = [f"{left} ="], 0, 0
+    pieces, begin, depth = [], 0, 0
     for i, letter in enumerate(right):
         depth += (letter == "(") - (letter == ")")
         if depth == 0 and right[i : i + 3] in (" + ", " - "):
             pieces.append(right[begin:i])
             begin = i + 1
     pieces.append(right[begin:])
+    if order is not None:
+        # The first of all has no sign if it is positive, the others always have.
+        signed = [pieces[0] if pieces[0].startswith("-") else f"+ {pieces[0]}", *pieces[1:]]
+        pieces = [signed[i] for i in order]
+        pieces[0] = pieces[0].removeprefix("+ ")
     whole = Markup('<span class="term">{}</span>')
     return [
-        whole.format(breakable(piece.replace("-", "−", piece.startswith("-")))) for piece in pieces
+        whole.format(breakable(piece.replace("-", "−", piece.startswith("-"))))
+        for piece in (f"{left} =", *pieces)
     ]
 
 
@@ -65,15 +90,19 @@ def facts_of(found: Assessment[Posterior]) -> list[dict[str, str]]:
     """How well it fits, how large it is, its noise, and how sure it is where that is known."""
     posterior, part, model = found.posterior, found.parts[-1], found.model
     errors, unit = part.scores.free_run, unit_of(part.data, part.data.names.output)
-    fit = "–" if errors.fit is None else f"{errors.fit:.1f} %"
-    error = "" if errors.rmse is None else f"RMSE {errors.rmse:.3g}{f' {unit}' if unit else ''}, "
-    noise, note = noise_in_words(posterior)
+    error = "" if errors.rmse is None else f"RMSE {errors.rmse:.3g}{f' {unit}' if unit else ''}"
+    note = f"{error}, on {part.words}" if error else f"on {part.words}"
+    value = "runs away" if errors.rmse is None else "–"
+    fit = []
+    if errors.nmse is not None and errors.fit is not None:
+        value = f"{100.0 - errors.nmse:.1f} %" if errors.nmse < 100.0 else "nothing"
+        note = f"of the variance of {part.words}; {error}"
+        shown = f"{errors.fit:.1f}".replace("-", "−")
+        fit = [{"name": "Fit index", "value": shown, "note": "= 100 (1 − RMSE/sd)"}]
+    noise, on_noise = noise_in_words(posterior)
     rows = [
-        {
-            "name": "Fit of the simulation",
-            "value": "runs away" if errors.rmse is None else fit,
-            "note": f"{error}on {part.words}",
-        },
+        {"name": "Simulation explains", "value": value, "note": note},
+        *fit,
         {
             "name": "Terms",
             "value": str(len(model.theta)),
@@ -83,7 +112,7 @@ def facts_of(found: Assessment[Posterior]) -> list[dict[str, str]]:
         {
             "name": "Noise (sd)",
             "value": f"{noise} {unit}" if unit and noise[:1].isdigit() else noise,
-            "note": note,
+            "note": on_noise,
         },
     ]
     if (share := _share(found)) is not None:

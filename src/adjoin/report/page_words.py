@@ -19,6 +19,7 @@ LONG_NAME = 20
 """Characters, beyond which a signal is no symbol of a formula."""
 _HEAD = 4096  # bytes of a page, which hold its mark
 _LONG_EQUATION = 420  # characters: about what a first screen has room for
+_HALF_LINE, _LINE = 40, 70  # characters: a term of more than half a line has one for itself
 
 _VALUE = r"'[^']*'|\"[^\"]*\"|[\d.]+[\w.]*|[A-Z][A-Z.]+\b|\w*[./]\w[\w./]*"
 _NAMED = r"--(?:objective|noise|effort|functions|hold-out|prior|method)[ =]\w+"
@@ -90,7 +91,7 @@ def n_on_first_screen(pieces: list[str]) -> int:
     """How many terms of an equation are shown before the rest is folded away."""
     length = 0
     for n, piece in enumerate(pieces):
-        length += len(piece) + 3
+        length += len(piece) + 3 if len(piece) <= _HALF_LINE else max(len(piece) + 3, _LINE)
         if length > _LONG_EQUATION and n:
             return n if len(pieces) - n > 1 else len(pieces)
     return len(pieces)

@@ -19,7 +19,18 @@ from adjoin.inference.objective import Residual
 from adjoin.inference.traces import ChainTrace
 from adjoin.posterior import Posterior
 from adjoin.report.colours import BLUE, COLOURS, FAINT, INK, MUTED, ORANGE
-from adjoin.report.labels import add_legend, add_title, fold_exponent, label_axes, with_unit, write
+from adjoin.report.labels import (
+    LABELLED,
+    add_legend,
+    add_title,
+    fold_exponent,
+    label_axes,
+    shorten_middle,
+    title_room,
+    unit_beside,
+    with_unit,
+    write,
+)
 from adjoin.report.series import clock_of, envelope, extremes, one_record, records_of, set_range
 from adjoin.report.style import (
     WIDE,
@@ -34,6 +45,7 @@ from adjoin.results.residual_tests import ResidualTest
 
 _REACH = 2.0  # a picture shows so many ranges of the measured output above and below it
 _FAR = 10.0  # times the smallest distance
+_RAGGED = 6  # characters that lines lose at their ends, as they break between parts of names
 _TRACES = {
     "n_terms": "number of terms",
     "log_posterior": "log posterior density",
@@ -76,7 +88,8 @@ class _View:
 
     def label(self, name: str) -> None:
         """Label both axes, when everything is drawn."""
-        label_axes(self.ax, self.time_label, with_unit(name, fold_exponent(self.ax), self.unit))
+        unit = unit_beside(name, self.unit)
+        label_axes(self.ax, self.time_label, with_unit(name, fold_exponent(self.ax), unit))
 
 
 def plot_response(prediction: Prediction, measured: Any = None, **options: Unpack[Window]) -> Axes:
@@ -299,7 +312,7 @@ def plot_residuals(
         ax.axvline(clock[start], color=MUTED, linewidth=0.8, linestyle=":")
     set_range(ax, clock)
     name = f"{'free-run ' if of is Residual.FREE_RUN else ''}residual of {output}"
-    label_axes(ax, time_label, with_unit(name, fold_exponent(ax), unit))
+    label_axes(ax, time_label, with_unit(name, fold_exponent(ax), unit_beside(output, unit)))
     add_legend(ax)
     return ax
 
@@ -331,11 +344,27 @@ def plot_correlation(test: ResidualTest, ax: Axes | None = None, width: float = 
     ax.set_ylim(-top, top)
     if is_own.any():
         write(ax, 0.0, 0.97 * top, "  1 at lag 0", va="top")
-    add_title(ax, f"{test.name}: {'chance' if test.is_passed else 'more than chance'}")
+    verdict = "chance" if test.is_passed else "more than chance"
+    add_title(
+        ax, f"{_short_name(test, title_room(ax, beside=LABELLED))}: {verdict}", beside=LABELLED
+    )
     label_axes(ax, "lag")
     ax.set_ylabel(test.symbol, parse_math=True)
     count_by_whole_numbers(ax.xaxis)
     return ax
+
+
+def _short_name(test: ResidualTest, n: int) -> str:
+    """What is correlated with what; a long signal is cut so that a title has two lines or so."""
+    if len(test.name) <= n:
+        return test.name
+    beside = len(test.name) - len(test.signal) + len(": more than chance")
+    fits = max(2 * n - _RAGGED - beside, n // 2)
+    return (
+        test.name.replace(test.signal, shorten_middle(test.signal, fits))
+        if test.signal
+        else test.name
+    )
 
 
 def plot_trace(

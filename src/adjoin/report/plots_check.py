@@ -19,7 +19,7 @@ from adjoin.data.checking.relations import correlation_by_lag
 from adjoin.data.checking.series import Signal, signals, spectrum
 from adjoin.data.dataset import Dataset
 from adjoin.report.colours import BLUE, FAINT, INK, MUTED, ORANGE
-from adjoin.report.labels import fold_exponent, label_axes, with_unit, write
+from adjoin.report.labels import fold_exponent, label_axes, unit_beside, with_unit, write
 from adjoin.report.series import clock_of, envelope, set_range
 from adjoin.report.style import (
     NARROW,
@@ -75,7 +75,7 @@ def _named(data: Dataset, name: str) -> Signal:
 
 def _label(ax: Axes, data: Dataset, x: str, name: str) -> None:
     units = dict(zip(data.names.ordered, data.units, strict=False)) if data.units else {}
-    label_axes(ax, x, with_unit(name, fold_exponent(ax), units.get(name, "")))
+    label_axes(ax, x, with_unit(name, fold_exponent(ax), unit_beside(name, units.get(name, ""))))
 
 
 def _line(ax: Axes, time: Float1D, values: Float1D, colour: str = BLUE) -> None:
@@ -158,7 +158,8 @@ def _draw_levels(ax: Axes, data: Dataset, seen: Evidence) -> None:
         ax.vlines(levels[near], 0, times[near], color=BLUE, linewidth=1.5)
         ax.set_ylim(0, 1.08 * times[near].max())
     units = dict(zip(data.names.ordered, data.units, strict=False)) if data.units else {}
-    label_axes(ax, with_unit(seen.signals[0], units.get(seen.signals[0], "")), "samples")
+    name = seen.signals[0]
+    label_axes(ax, with_unit(name, unit_beside(name, units.get(name, ""))), "samples")
 
 
 def _draw_spectrum(ax: Axes, data: Dataset, seen: Evidence) -> None:

@@ -19,9 +19,17 @@ from adjoin.errors import AdjoinError
 from adjoin.grammar import Structure
 from adjoin.posterior import Posterior
 from adjoin.report.colours import BLUE, COLOURS, INK, MUTED
-from adjoin.report.labels import add_legend, add_title, label_axes, room, say, shorten, write
+from adjoin.report.labels import (
+    add_legend,
+    add_title,
+    label_axes,
+    say,
+    shorten_middle,
+    title_room,
+    write,
+)
 from adjoin.report.plots_structure import ROW, leading_terms, list_terms, of_how_many
-from adjoin.report.style import SMALL, WIDE, dress, new_axes, new_figure, width_of
+from adjoin.report.style import SMALL, WIDE, dress, new_axes, new_figure
 
 _ORDERS = 30.0  # coefficients this many times apart cannot share an axis
 _ONE_VALUE = " (one value)"  # beside a mean whose spread is not known
@@ -126,8 +134,7 @@ def _plot_coefficient(ax: Axes, summary: Any, by_chain: list[Float1D]) -> None:
     ax.spines["left"].set_visible(False)
     ax.locator_params(axis="x", nbins=2)
     ax.tick_params(axis="x", labelsize=SMALL - 1.0)
-    title = shorten(summary["term"], room(width_of(ax) - 0.15, SMALL))
-    add_title(ax, title, SMALL)
+    add_title(ax, shorten_middle(summary["term"], title_room(ax, SMALL)), SMALL)
 
 
 def _density(values: Float1D, grid: Float1D) -> Float1D:

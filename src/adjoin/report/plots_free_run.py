@@ -15,16 +15,26 @@ from adjoin.arrays import Float1D
 from adjoin.data.dataset import Dataset
 from adjoin.errors import AdjoinError
 from adjoin.report.colours import BLUE
-from adjoin.report.labels import add_title, fold_exponent, label_axes, room, shorten, with_unit
+from adjoin.report.labels import (
+    LABELLED,
+    add_title,
+    fold_exponent,
+    label_axes,
+    shorten_middle,
+    title_room,
+    unit_beside,
+    with_unit,
+)
 from adjoin.report.plots import Window, plot_error, plot_response
 from adjoin.report.series import clock_of, envelope, set_range, unit_of
-from adjoin.report.style import SMALL, WIDE, columns_of, dress, new_figure, width_of
+from adjoin.report.style import SMALL, WIDE, columns_of, dress, new_figure
 from adjoin.results.prediction import Prediction
 
 MOST_INPUTS = 4
 """Inputs with a panel; what is left out is said."""
 _OUTPUT, _ERROR = (2.2, 2.2, 2.2, 2.0, 1.9), 1.1  # inches of the panels, by how many inputs
 _INPUT = (0.0, 0.62, 0.62, 0.52, 0.46)
+_MOST_TICKS = 2  # beside an input
 _BELOW = 0.45  # inches for the axis of time
 
 
@@ -102,13 +112,17 @@ def _draw_input(ax: Axes, time: Float1D, values: Float1D) -> None:
         size = float(np.abs(values).max()) or 1.0
         ax.set_ylim(values[0] - size, values[0] + size)
     ax.locator_params(axis="y", nbins=2)
+    low, high = sorted(ax.get_ylim())
+    places = [place for place in ax.get_yticks() if low <= place <= high]
+    if len(places) > _MOST_TICKS:  # their labels would touch
+        ax.set_yticks([places[0], places[-1]])
     set_range(ax, time)
 
 
 def _name(ax: Axes, name: str, unit: str) -> None:
     """What a small panel shows, above it, because letters beside it would be higher than it is."""
-    beside = with_unit("", fold_exponent(ax), unit)
+    beside = with_unit("", fold_exponent(ax), unit_beside(name, unit))
     # The unit is worth more than the end of a name.
-    fits = max(room(width_of(ax) - 0.75, SMALL) - len(beside), 8)
+    fits = max(title_room(ax, SMALL, LABELLED) - len(beside), 8)
     label_axes(ax, ax.get_xlabel())
-    add_title(ax, f"{shorten(name, fits)}{beside}", SMALL)
+    add_title(ax, f"{shorten_middle(name, fits)}{beside}", SMALL, LABELLED)

@@ -24,7 +24,16 @@ from adjoin.grammar.terms import Term, function_key
 from adjoin.inference.prior import Prior, draw_prior_terms
 from adjoin.posterior import Posterior
 from adjoin.report.colours import BLUE, FAINT, INK, MUTED, ORANGE, PAPER
-from adjoin.report.labels import add_legend, label_axes, list_rows, room, say, shorten, write
+from adjoin.report.labels import (
+    add_legend,
+    label_axes,
+    list_rows,
+    room,
+    say,
+    shorten,
+    shorten_middle,
+    write,
+)
 from adjoin.report.style import FONT, SMALL, WIDE, count_by_whole_numbers, dress, new_axes, width_of
 from adjoin.report.trees import figure_derived
 from adjoin.results.masses import is_settled, mass_text
@@ -199,7 +208,7 @@ def of_how_many(posterior: Posterior, n_shown: int) -> str:
 def list_terms(ax: Axes, texts: Iterable[str], values: Iterable[str]) -> None:
     """A row for each term: its text on the left, as far as there is room, a value on the right."""
     n_letters = room(0.42 * width_of(ax), SMALL)
-    list_rows(ax, [shorten(text, n_letters) for text in texts])
+    list_rows(ax, [shorten_middle(text, n_letters) for text in texts])
     for i, value in enumerate(values):
         write(ax, 1.02, i, value, transform=ax.get_yaxis_transform(), va="center")
 

@@ -305,13 +305,30 @@ def answer_exhausted(
         f"{len(failed)} of {len(tests)} correlation tests fail; the largest correlation is"
         f" {largest.correlation[at]:+.2f}, of {largest.name} at lag {largest.lag[at]}"
     )
+    more = _on_larger(tests, float(size[at]))
     short = "Slightly" if size[at] < SLIGHT else "Yes"
     if all(test.is_of_own_past for test in failed):
         consequence = f"intervals are then too narrow, and {_widening(objective)} widens them"
         if found is not None:
             consequence = on_intervals(found, power, is_estimated)
-        return Answer(CAUTION, short, (reason, f"{_on_coloured_noise(objective)}; {consequence}"))
-    return Answer(CAUTION, short, (reason, _MORE_TERMS))
+        coloured = f"{_on_coloured_noise(objective)}; {consequence}"
+        return Answer(CAUTION, short, (reason, coloured, *more))
+    return Answer(CAUTION, short, (reason, _MORE_TERMS, *more))
+
+
+def _on_larger(tests: Sequence[ResidualTest], size: float) -> tuple[str, ...]:
+    """Why the picture shows correlations larger than the one that is named, where it does."""
+    by_chance = np.concatenate(
+        [np.abs(test.correlation)[~test.is_significant & (test.lag != 0)] for test in tests]
+    )
+    n_larger = int(np.count_nonzero(by_chance > size))
+    if not n_larger:
+        return ()
+    are = "is" if n_larger == 1 else "are"
+    return (
+        f"{counted(n_larger, 'larger correlation')} {are} not more than chance brings between"
+        " series that have a memory, or of which few samples are large",
+    )
 
 
 def _on_coloured_noise(objective: Objective) -> str:

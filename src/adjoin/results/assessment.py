@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from adjoin.arrays import Float1D
 from adjoin.data.check import DataCheck, check_data
 from adjoin.data.dataset import Dataset
 from adjoin.errors import AdjoinError
@@ -40,6 +41,7 @@ from adjoin.results.residual_tests import ResidualTest
 from adjoin.results.scoring import TEST, TRAIN, VALIDATION, Part, affordable_draws
 from adjoin.results.seen import Seen, look
 from adjoin.results.steps import next_steps
+from adjoin.results.tested import judge_test
 from adjoin.results.vetoes import vetoes
 
 Assessed = TypeVar("Assessed", bound=Collection)
@@ -73,6 +75,11 @@ class Assessment(Generic[Assessed]):
     def is_selected(self) -> bool:
         """Whether validation data chose one chain."""
         return self.posterior is not self.all_chains
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether there are data that neither fitting nor selecting has seen."""
+        return self.parts[-1].name not in (TRAIN, VALIDATION)
 
     @property
     def model(self) -> Model:
@@ -167,7 +174,8 @@ class Assessment(Generic[Assessed]):
     def verdict(self) -> Verdict:
         """On the run as a whole: what forbids it, then the simulation, then the chains.
 
-        Where candidates were compared, their held-out simulations speak first.
+        Where candidates were compared, their held-out simulations speak first, and before them test
+        data, if there are any.
         """
         chains, n_chains = self.diagnostics["verdict"], self.all_chains.n_chains
         own = make_verdict(
@@ -181,7 +189,8 @@ class Assessment(Generic[Assessed]):
         )
         if self.discovered is None:
             return own
-        return judge(self.discovered, own, self._on_columns, chains["agreement"])
+        tested = judge_test(self.parts[-1], self.trusted) if self.is_tested else None
+        return judge(self.discovered, own, self._on_columns, chains["agreement"], tested)
 
     @property
     def reservation(self) -> str:
@@ -191,8 +200,7 @@ class Assessment(Generic[Assessed]):
     @property
     def tested_on(self) -> str:
         """The test data that it was held against; empty without them."""
-        last = self.parts[-1]
-        return "" if last.name in (TRAIN, VALIDATION) else last.words
+        return self.parts[-1].words if self.is_tested else ""
 
     @cached_property
     def steps(self) -> tuple[str, ...]:
@@ -280,6 +288,18 @@ def stretches(part: Part) -> Iterator[tuple[int, int, int]]:
     """For every record its number, and where a closer look begins and ends: where it moves most."""
     for number, record in enumerate(part.data.records):
         n_shown = min(len(record), max(150, min(400, len(record) // 20)))
-        size = np.convolve(np.abs(record.output - record.output.mean()), np.ones(n_shown), "valid")
-        begin = int(size.argmax())
+        begin = int(_spread_within(record.output, n_shown).argmax())
         yield number, begin, begin + n_shown
+
+
+def _spread_within(values: Float1D, n: int) -> Float1D:
+    """The sum of squares about its own mean of every stretch of `n` values.
+
+    About the mean of all, a stretch where nothing moves far from it would be the largest.
+    """
+    total, squares = (
+        np.concatenate([[0.0], np.cumsum(series)])
+        for series in (values - values.mean(), (values - values.mean()) ** 2)
+    )
+    size = squares[n:] - squares[:-n] - (total[n:] - total[:-n]) ** 2 / n
+    return np.asarray(size)

@@ -15,9 +15,9 @@ from adjoin.results.advice import Verdict
 from adjoin.results.answers import Answer
 from adjoin.results.discovered import ALIKE, HARDLY, Discovered
 from adjoin.results.objections import Objection
+from adjoin.results.tested import Tested, explained, level_of
 from adjoin.text import UNKNOWN, counted, percent, rounded
 
-_PART_MISSED, _HALF_MISSED = 10.0, 50.0  # percent of the variance, as answers about free runs have
 _FAR_APART = 0.1  # standard deviations between the equation's run and the average of the best
 _NEARLY = 1.1  # times its error: a setting within it is nearly as good
 _MOST_NAMED = 3
@@ -31,12 +31,15 @@ def judge(
     own: Verdict,
     on_columns: Sequence[Objection] = (),
     agreement: str = GOOD,
+    tested: Tested | None = None,
 ) -> Verdict:
     """Put the comparison before what is said of the run itself.
 
     A held-out simulation cannot see that columns are wrong, nor that the posterior was not reached:
     `on_columns` and `agreement`, the level at which the chains of a posterior of structures agree,
-    can only take away from what it says.
+    can only take away from what it says. With test data, what these say comes first: nobody
+    asks for a test to be told of something else, and what was held out helped to choose. The worse
+    counts.
     """
     beyond, chosen = _on_range(found), found.chosen
     said_first = [one.short for one in on_columns]
@@ -50,12 +53,8 @@ def judge(
         )
         summary = "; ".join([*said_first, "no model: nothing was found"])
         return Verdict(POOR, summary, reasons, (), own.next, cause="nothing was found")
-    nmse, sd = chosen["validation"]["nmse"], chosen["validation"]["sd"]
-    said = [
-        f"simulations of held-out data miss {nmse:.3g} ± {sd:.2g} % of the variance"
-        f" ({counted(len(found.folds), 'fold')}), {_compared(found, chosen)}",
-        *beyond,
-    ]
+    missed = _mean_error(chosen)
+    said = [f"{_held_out_words(found, chosen)}, {_compared(found, chosen)}", *beyond]
     if found.n_lost:
         said.append(f"{found.n_lost:,} of {found.n_tried:,} candidates ran away on held-out data")
     if found.apart is not None:
@@ -63,10 +62,11 @@ def judge(
             f"its simulation is {found.apart:.1%} of the output's standard deviation from the"
             " average of the best candidates"
         )
-    level = _level(nmse)
+    level = level_of(missed)
     is_far = found.apart is not None and found.apart > _FAR_APART
     is_unsettled = agreement == POOR and _is_sampled(chosen)
     doubts = [(one.level, one.short) for one in on_columns]
+    doubts += [] if tested is None else [(tested.level, tested.cause)]
     doubts += [
         (level, "it misses a part of what was held out"),
         (CAUTION if is_unsettled else GOOD, _UNSETTLED),
@@ -74,11 +74,13 @@ def judge(
         (CAUTION if is_far else GOOD, "the average of the best simulates otherwise"),
     ]
     summary = {
-        GOOD: f"it simulates held-out data: {100.0 - nmse:.1f} % of the variance explained",
-        CAUTION: f"it simulates held-out data in part: {100.0 - nmse:.0f} % of the variance"
+        GOOD: f"it simulates held-out data: {100.0 - missed:.1f} % of the variance explained",
+        CAUTION: f"it simulates held-out data in part: {100.0 - missed:.0f} % of the variance"
         " explained",
-        POOR: f"it does not simulate held-out data: {nmse:.0f} % of the variance missed",
+        POOR: f"it does not simulate held-out data: {missed:.0f} % of the variance missed",
     }[level]
+    if tested is not None:
+        summary = f"{tested.summary} (held-out data: {explained(missed)})"
     steps = (*own.next, *((_COVER_RANGE,) if beyond else ()))
     on_model = (*said, *own.on_model)
     return Verdict(
@@ -128,9 +130,13 @@ def why_chosen(found: Discovered) -> list[str]:
     elif _is_sampled(chosen):
         said = [
             f"The chosen one is a posterior: it misses {its}, the best single model of those held"
-            f" twice {theirs}. A posterior says how sure each term is, and is chosen, however"
-            f" many terms it has, where it is as good: {_at_most(HARDLY)}."
+            f" twice {theirs}."
         ]
+        if not _is_better(chosen, best):
+            said.append(
+                "A posterior whose chains agree says how sure each term is, and is chosen, however"
+                f" many terms it has, where it is as good: {_at_most(HARDLY)}."
+            )
     else:
         said = [
             f"The best of those held twice misses {theirs}; the chosen one misses {its}. It has"
@@ -200,14 +206,25 @@ def answer_compared(found: Discovered) -> Answer:
     return Answer(CAUTION, "The best of what was tried", tuple(reasons))
 
 
+def _mean_error(row: Mapping[str, Any]) -> float:
+    """What is to be expected of data like those held out; earlier versions have one error."""
+    error = row["validation"]
+    return float(error.get("mean_nmse", error["nmse"]))
+
+
+def _held_out_words(found: Discovered, chosen: Mapping[str, Any]) -> str:
+    """What the chosen one misses: on average, and, if that is another figure, typically."""
+    mean, folds = _mean_error(chosen), counted(len(found.folds), "fold")
+    if mean <= _NEARLY * chosen["validation"]["nmse"]:
+        return f"simulations of held-out data miss {error_text(chosen)} of the variance ({folds})"
+    return (
+        f"simulations of held-out data miss {mean:.3g} % of the variance on average, and"
+        f" {error_text(chosen)} typically (geometric mean over {folds})"
+    )
+
+
 def _missed(nmse: float | None) -> str:
     return "runs away" if nmse is None else f"misses {nmse:.3g} % of the variance"
-
-
-def _level(nmse: float) -> str:
-    if nmse <= _PART_MISSED:
-        return GOOD
-    return CAUTION if nmse <= _HALF_MISSED else POOR
 
 
 def _compared(found: Discovered, chosen: Mapping[str, Any]) -> str:
@@ -217,6 +234,8 @@ def _compared(found: Discovered, chosen: Mapping[str, Any]) -> str:
         return tried
     error, n_terms = best["validation"]["nmse"], best["n_terms"]
     why = ""
+    if _is_better(chosen, best):
+        return f"better than {tried} ({error:.3g} % with {counted(n_terms, 'term')})"
     if _is_sampled(chosen):
         why = ", as a posterior says how sure each term is"
     elif chosen["n_terms"] < n_terms:
@@ -225,6 +244,10 @@ def _compared(found: Discovered, chosen: Mapping[str, Any]) -> str:
         f"as good as {tried} ({error:.3g} % with {counted(n_terms, 'term')}), and preferred to"
         f" it{why}"
     )
+
+
+def _is_better(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return bool(row["validation"]["nmse"] < other["validation"]["nmse"])
 
 
 def _has_second_look(row: Mapping[str, Any]) -> bool:

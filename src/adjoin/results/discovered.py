@@ -17,7 +17,8 @@ from adjoin.results.run import Run
 ALIKE = 1.02
 """Times the mean squared error of the best (1 % in RMSE): what is beyond is not as good."""
 HARDLY = 1.05
-"""Times its squared error: what a posterior may miss more, for knowing how sure each term is."""
+"""Times its squared error: what a posterior whose chains agree may miss more, for knowing how sure
+each term is."""
 
 
 class Trial(NamedTuple):
@@ -40,8 +41,9 @@ class Discovered:
     candidates : tuple of mapping
         The best size of every model class, best first, and the ones that are ``best`` and
         ``chosen`` if they are others: ``words`` and ``settings`` of the class,
-        ``n_terms``, the held-out error ``validation`` (``nmse`` and its standard error ``sd`` in
-        percent of the output's variance, None where runs were lost; ``n_lost``), ``cpu_s``,
+        ``n_terms``, the held-out error ``validation`` (``nmse``, the typical one, that is compared,
+        its standard error ``sd`` and the mean over folds ``mean_nmse`` in percent of the output's
+        variance, None where runs were lost; ``n_lost``), ``cpu_s``,
         ``is_checked`` (whether its terms were held against every fold again), ``best`` (whether it
         is the best path of those, against which the chosen one was held) and ``chosen``.
     n_tried, n_lost : int

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from adjoin.grammar import Grammar
+from adjoin.inference.checkpoint import Checkpoint
 from adjoin.inference.engine import Engine
 from adjoin.inference.progress import watching
 from adjoin.inference.runner import Observer, run_chains
@@ -31,6 +32,7 @@ def run_pilot(
     n_samples: int,
     n_jobs: int | None = None,
     progress: bool | Observer | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> PowerEstimate:
     """Estimate the power from the chain of highest log posterior.
 
@@ -48,6 +50,8 @@ def run_pilot(
         Its own: no chain of the run that counts has it.
     n_chains, n_samples, n_jobs, progress
         As of the run that counts.
+    checkpoint : Checkpoint, optional
+        Where its chains are saved.
     """
     run = Run(grammar, engine.problem, settings)
     pilot = replace(engine, thin=1)  # type: ignore[type-var]
@@ -55,7 +59,8 @@ def run_pilot(
     while True:
         again = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
         with watching(progress, n_chains, n_drawn, "first run") as observer:
-            sampled = run_chains(pilot, n_chains, n_drawn, again, n_jobs, observer)
+            part = None if checkpoint is None else checkpoint.part(f"first-run-{n_drawn}")
+            sampled = run_chains(pilot, n_chains, n_drawn, again, n_jobs, observer, None, part)
         if not sampled.is_complete:
             raise KeyboardInterrupt  # who stops the first run does not want the second
         chains = [Collection((trace,), run) for trace in sampled.traces.values()]

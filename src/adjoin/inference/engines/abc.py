@@ -59,6 +59,7 @@ class AbcEngine(AbcSetup):
         "ladder": "ladder",
     }
     default_search: ClassVar[Search] = Search()
+    settled_by: ClassVar[str] = "ladder={{'annealing': {share}}}"
     has_stages: ClassVar[bool] = False
     kernel = staticmethod(run_abc)
     power = 1.0

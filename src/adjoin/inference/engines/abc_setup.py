@@ -112,6 +112,11 @@ class AbcSetup:
         return int(self.ladder.annealing * self.samples)
 
     @property
+    def schedule(self) -> tuple[int, ...]:
+        """See `adjoin.inference.engine.Engine`."""
+        return (self.n_annealing,)
+
+    @property
     def encoding(self) -> Encoding:
         """Numbers for atoms and terms."""
         return self.problem.encoding

@@ -33,6 +33,7 @@ class PredictionEngine(PredictionSetup):
     name: ClassVar[str] = PREDICTION.name
     options: ClassVar[Mapping[str, str]] = {"likelihood_power": "power", "search": "search"}
     default_search: ClassVar[Search] = Search()
+    settled_by: ClassVar[str] = "burn_in={share}"
     has_stages: ClassVar[bool] = True
     kernel: ClassVar[Callable[..., Any]] = staticmethod(run_prediction)
     n_apart: ClassVar[int] = 0

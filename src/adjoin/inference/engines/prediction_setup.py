@@ -109,6 +109,11 @@ class PredictionSetup:
         """After how many samples pool and rungs are chosen, the last time for good."""
         return self.search.adaptations(int(self.burn_in * self.samples))
 
+    @property
+    def schedule(self) -> tuple[int, ...]:
+        """See `adjoin.inference.engine.Engine`."""
+        return self.adaptations
+
     @cached_property
     def listing(self) -> Terms:
         """The alphabet, to choose candidates from."""

@@ -68,6 +68,7 @@ class SimulationEngine(SimulationSetup):
         "horizon": "horizon",
     }
     default_search: ClassVar[Search] = SEARCH
+    settled_by: ClassVar[str] = "burn_in={share}"
     has_stages: ClassVar[bool] = False
     kernel: ClassVar[Callable[..., Any]] = staticmethod(run_output_error)
     n_apart: ClassVar[int] = 0

@@ -192,6 +192,11 @@ class SimulationSetup:
         rounds = [int(self.burn_in * self.samples) >> i for i in range(self.search.screenings)]
         return tuple(sorted(set(rounds) - {0}))
 
+    @property
+    def schedule(self) -> tuple[int, ...]:
+        """See `adjoin.inference.engine.Engine`."""
+        return self.adaptations
+
     @cached_property
     def starts(self) -> dict[str, Start]:
         r"""Where chains begin, by their names; worked out once for all of them.
