@@ -178,7 +178,7 @@ def test_draw(tmp_path: Path, ending: str) -> None:
         (("grammar", "draw", "--equation", "y(k) = u(k-99)"), "lags from 0 to 10"),
         (("grammar", "draw", "keith", "--equation", "y(k) = u(k)"), "declares no output"),
         (("grammar", "show", "--max-lag", "-3"), "max-lag"),
-        (("grammar", "show", "--max-lag", "0"), "--max-lag of at least 1"),
+        (("grammar", "show", "--max-lag", "0"), "max_lag of at least 1"),
         (("grammar", "show", "keith", "--inputs", "a"), "--inputs is for the ready"),
         (("grammar", "show", "arx", "--max-degree", "3"), "no meaning for arx"),
         (("grammar", "show", "--json", "--text"), "exclude each other"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from typer.main import get_command
 
 import adjoin
 from adjoin.cli.app import app
-from adjoin.cli.spelling import spell_for, spell_for_discover
+from adjoin.cli.spelling import spell_for, spell_for_discover, spell_for_fit
 from adjoin.data.names import SignalNames
 from adjoin.inference.ladder import Ladder
 
@@ -87,6 +87,12 @@ def test_every_argument_that_a_message_names_is_one() -> None:
     assert [(place, name) for place, name in named if name not in known] == []
 
 
+@pytest.mark.parametrize("spell", [spell_for_fit, spell_for_discover])
+def test_advice_names_arguments_without_values_as_options_too(spell: Callable[[str], str]) -> None:
+    said = "a larger max_lag or max_degree, 'max_lag' of my_max_lag, x.max_lag"
+    assert spell(said) == said.replace("max_lag or max_degree", "--max-lag or --max-degree")
+
+
 def test_what_discover_has_no_option_for_names_the_command_that_has_it() -> None:
     said = "center=True may help; max_lag=3 and objective='simulation'"
     assert spell_for_discover(said) == (
@@ -113,8 +119,6 @@ def test_what_discover_has_no_option_for_names_the_command_that_has_it() -> None
         ("fit", "call fit(held_out=dataset) or SignalNames(noise='a')", None),
         ("case", "pass path='x/S.csv', or", "pass --data x/S.csv, or"),
         ("", "pass decimal=','", "pass decimal=','"),
-        ("fit", "a larger max_lag or max_degree, or", "a larger --max-lag or --max-degree, or"),
-        ("fit", "'max_lag' of my_max_lag, x.max_lag", "'max_lag' of my_max_lag, x.max_lag"),
         ("fit", "Dataset.decimate(2), or --decimate 2, if", "--decimate 2, if"),
     ],
 )

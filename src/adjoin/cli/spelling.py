@@ -43,7 +43,11 @@ def spell_for(words: Sequence[str], message: str) -> str:
 
 def spell_for_fit(message: str) -> str:
     """Advice, which is about the next fit."""
-    return spell_for(["fit"], message)
+    from typer.main import get_command
+
+    from adjoin.cli.app import app
+
+    return speller(find_command(get_command(app), ["fit"]), is_advice=True)(message)
 
 
 def spell_for_discover(message: str) -> str:
@@ -53,13 +57,14 @@ def spell_for_discover(message: str) -> str:
     from adjoin.cli.app import app
 
     discover, fit = (find_command(get_command(app), [name]) for name in ("discover", "fit"))
-    return speller(discover, fit)(message)
+    return speller(discover, fit, is_advice=True)(message)
 
 
-def speller(command: Any, other: Any = None) -> Callable[[str], str]:
+def speller(command: Any, other: Any = None, is_advice: bool = False) -> Callable[[str], str]:
     """What spells messages for a command; what it has no option for stays as it is.
 
-    Where `other` has the option, that command is named.
+    Where `other` has the option, that command is named. Advice, unlike errors, names arguments
+    without values too: a larger max_lag.
     """
     options = _options(command)
     foreign = {} if other is None else _options(other)
@@ -80,7 +85,7 @@ def speller(command: Any, other: Any = None) -> Callable[[str], str]:
         return f"{where}{option.opts[0]} {plain if plain == '…' else shlex.quote(plain)}"
 
     def bare(found: re.Match[str]) -> str:
-        option = options.get(found[1])
+        option = options.get(found[1]) if is_advice else None
         return found[0] if option is None else str(option.opts[0])
 
     def spell(message: str) -> str:
