@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from tests.systems import quick, simulated
 
-from adjoin import Dataset
+from adjoin import Dataset, Model, scores
 from adjoin.discovery.posteriors import N_DRAWS, block_errors, choose_settings, n_simulated
 from adjoin.discovery.ranking import Candidate
 from adjoin.discovery.settings import EFFORTS, Setting
+from adjoin.discovery.work import Work
 
 NORMAL, THOROUGH = EFFORTS["normal"], EFFORTS["thorough"]
 
@@ -71,3 +73,19 @@ def test_a_posterior_whose_draws_run_away_is_lost() -> None:
     posterior = quick().fit(u[:200], y[:200]).posterior_
     held_out = Dataset.from_arrays(50.0 * u[200:], y[200:])  # far beyond what was fitted
     assert np.isinf(block_errors(posterior, held_out, 20)).all()
+
+
+def test_coefficients_of_given_terms_are_those_that_were_compared() -> None:
+    # The frequency of an oscillation in noise as large: its free runs have an optimum wherever they
+    # beat with the measured output, and from nothing chains find one that explains nothing.
+    truth = Model.parse(f"y(k) = {2.0 * math.cos(0.15):.10f}*y(k-1) - y(k-2)")
+    clean = np.cos(0.15 * np.arange(3000) + 0.3)
+    noise = np.random.default_rng(1).standard_normal(3000)
+    noise[:2] = 0.0
+    data = Dataset.from_arrays(None, clean + noise)
+    work = Work(data, NORMAL, (), None, 0, 2, None)
+    chosen = Candidate.of(Setting("simulation", 2, 1, False, 20), 2, np.ones((2, 5)), 1.0, 0.0)
+    found = work._sampled(chosen, truth, data, None).map_model
+    missed, compared = (scores.nmse(data.y[2:], one.simulate(data)[2:]) for one in (found, truth))
+    assert compared < 70.0
+    assert missed < 1.01 * compared

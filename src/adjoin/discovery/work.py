@@ -23,7 +23,7 @@ from adjoin.discovery.folds import Fold, make_folds
 from adjoin.discovery.kept import Kept
 from adjoin.discovery.lags import ORDERS, far_lags
 from adjoin.discovery.posteriors import Drawn, agrees, choose_settings, draw, sample
-from adjoin.discovery.quiet import QuietIdentifier
+from adjoin.discovery.quiet import GivenTerms
 from adjoin.discovery.ranking import Candidate, beats, best_few, choose, order, rank
 from adjoin.discovery.scan import N_BLOCKS, Path, grow, scan, variance
 from adjoin.discovery.second_look import Look, larger, look_again, telling
@@ -261,7 +261,7 @@ class Work:
     ) -> Posterior:
         structure, center = model.structure, chosen is not None and chosen.setting.center
         is_run = chosen is not None and chosen.setting.objective not in (PREDICTION, LINEAR)
-        identifier = QuietIdentifier(
+        identifier = GivenTerms(
             objective="simulation" if is_run else "prediction",
             max_lag=max(model.max_lag, 1),
             max_degree=max(structure.max_degree, 1),
@@ -278,6 +278,7 @@ class Work:
             progress=False,
             checkpoint=self.kept.place("fixed", [str(structure), model.theta, is_run], data),
         )
+        identifier.guess = model.theta
         return identifier.fit(data, held_out=held_out).posterior_
 
 

@@ -88,6 +88,9 @@ class SimulationSetup:
         is stationary. The first samples of a record, as many as the order, are given.
     horizon : int, optional
         Free runs begin anew from the measured output after so many samples; None: never.
+    guess : tuple of float
+        Coefficients of the fixed terms, in the user's units, that somebody has found before; where
+        no move changes the terms, chains begin with them or at a better optimum. Empty: nobody has.
 
     Attributes
     ----------
@@ -108,6 +111,7 @@ class SimulationSetup:
     burn_in: float = 0.5
     noise: str = WHITE
     horizon: int | None = None
+    guess: tuple[float, ...] = ()
     start_names: ClassVar[tuple[str, ...]] = STARTS
     rules: Rules = field(init=False)
     how: Proposals = field(init=False)
@@ -210,13 +214,21 @@ class SimulationSetup:
     def _find_starts(self) -> dict[str, Start | None]:
         if self.moves.keep_terms and not self.search.changes_terms:
             # None would ever go again: the fixed ones are all there are.
-            keys = tuple(self.encoding.key(term) for term in self.problem.alphabet.fixed)
-            fixed = self._led(Start(keys, np.zeros(len(keys)))) if keys else None
-            return dict.fromkeys(self.start_names, fixed)
+            return dict.fromkeys(self.start_names, self._led(self._fixed()))
         return {
             FREE_RUNS: self._selected(FORWARD_SIMULATION),
             ONE_STEP: self._led(self._selected(FORWARD_PREDICTION)),
         }
+
+    def _fixed(self) -> Start | None:
+        """The fixed terms, where there are some, at what is known of their coefficients."""
+        fixed = self.problem.alphabet.fixed
+        if not len(fixed):
+            return None
+        theta = np.zeros(len(fixed))
+        if self.guess:
+            theta = np.array(self.guess) / self.problem.rows.factors(fixed)
+        return Start(tuple(self.encoding.key(term) for term in fixed), theta)
 
     def _led(self, start: Start | None) -> Start | None:
         """The same terms at their free-run optimum, the better of two.
