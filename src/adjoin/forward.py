@@ -32,6 +32,7 @@ from adjoin.modelling.digits import FittedTo
 from adjoin.modelling.mathml import model_html
 from adjoin.results.scoring import errors_of
 from adjoin.text import UNKNOWN, counted
+from adjoin.threads import one_blas_thread
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,6 +137,7 @@ def _share(nmse: float) -> str:
     return f"{nmse:.4g}" if math.isfinite(nmse) else UNKNOWN
 
 
+@one_blas_thread()
 def forward_selection(
     u: Any,
     y: Any = None,

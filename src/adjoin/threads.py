@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _others = threading.local()
 
@@ -28,3 +30,16 @@ def cpu_seconds() -> float:
 def add_cpu_seconds(seconds: float) -> None:
     """Count what another thread took for this one."""
     _others.seconds = getattr(_others, "seconds", 0.0) + seconds
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Linear algebra in one thread, as long as this lasts; also a decorator.
+
+    With several, the last digits of a sum depend on how many cores there are. Where terms are
+    nearly collinear that is enough to make a search take another way.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, user_api="blas"):
+        yield

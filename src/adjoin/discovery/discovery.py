@@ -34,6 +34,7 @@ from adjoin.posterior import Posterior
 from adjoin.results.advice import Verdict
 from adjoin.results.assessment import Assessment, assess
 from adjoin.results.discovered import Discovered, Trial
+from adjoin.threads import one_blas_thread
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -160,6 +161,7 @@ def best_by_setting(candidates: Sequence[Candidate], *kept: Candidate | None) ->
     return sorted(found, key=candidates.index)
 
 
+@one_blas_thread()
 def discover(
     data: Dataset | str | os.PathLike[str],
     inputs: str | Iterable[str] | None = None,
