@@ -20,8 +20,6 @@ from adjoin.model import Model
 
 N_BEST = 10
 """Candidates that are averaged, at most."""
-NEAR = 2.0
-"""Times the held-out error of the best: a candidate beyond is not averaged."""
 
 
 @dataclass(frozen=True, eq=False)

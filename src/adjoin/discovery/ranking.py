@@ -26,9 +26,12 @@ import numpy as np
 
 from adjoin.arrays import Float1D
 from adjoin.discovery.scan import Path
-from adjoin.discovery.settings import Setting
+from adjoin.discovery.settings import LINEAR, Setting
 from adjoin.results.discovered import ALIKE
 
+NEAR = 2.0
+"""Times the held-out error of the best: beyond, a candidate is neither averaged nor grown on."""
+_NEARLY = 0.9  # of the longest model of a path: its best may be still to come
 _OF_ONE_SETTING = 3  # candidates among the best: neighbours in one path fail together
 _TINY = 1e-300  # instead of no error at all
 _SURE = 2.0  # standard errors by which a model must beat the mean of the output
@@ -152,6 +155,24 @@ def best_few(ranked: Sequence[Candidate], most: int) -> list[Candidate]:
         if math.isfinite(one.nmse) and n_alike < _OF_ONE_SETTING:
             kept.append(one)
     return kept[:most]
+
+
+def still_growing(ranked: Sequence[Candidate], most: int) -> list[Setting]:
+    """Settings whose best model is nearly the largest of its path, the best first, at most so many.
+
+    They are among those that would be averaged with the best; a path that ends with linear models
+    of all lags has no longer one.
+    """
+    best: dict[Setting, Candidate] = {}
+    for one in ranked:
+        if one.setting.objective != LINEAR:
+            best.setdefault(one.setting, one)
+    limit = NEAR * ranked[0].nmse
+    return [
+        setting
+        for setting, one in best.items()
+        if not one.n_lost and one.nmse <= limit and one.n_terms > _NEARLY * setting.max_terms
+    ][:most]
 
 
 def choose(ranked: Sequence[Candidate]) -> Candidate:

@@ -21,13 +21,14 @@ MOST_TERMS = 60_000  # of an alphabet: beyond, a path sees too small a part of i
 class Effort(NamedTuple):
     """How much is tried.
 
-    Folds; terms of the largest model; lags; samples of coefficients and noise for given terms; and
-    how many settings of each objective get a posterior of structures, of how many free runs of a
-    thousand samples each at most.
+    Folds; terms of the largest model, and how many paths that are best there grow twice as long;
+    lags; samples of coefficients and noise for given terms; and how many settings of each objective
+    get a posterior of structures, of how many free runs of a thousand samples each at most.
     """
 
     n_folds: int
     max_terms: int
+    n_longer: int
     lags: tuple[int, ...]
     samples: int
     n_sampled: int
@@ -35,9 +36,9 @@ class Effort(NamedTuple):
 
 
 EFFORTS = {
-    "quick": Effort(2, 16, (2, 5, 10), 2_000, 1, 200),
-    "normal": Effort(4, 30, LAGS, 5_000, 1, 600),
-    "thorough": Effort(6, 45, (2, 3, 4, 6, 8, 10, 15), 20_000, 2, 6_000),
+    "quick": Effort(2, 16, 1, (2, 5, 10), 2_000, 1, 200),
+    "normal": Effort(4, 30, 2, LAGS, 5_000, 1, 600),
+    "thorough": Effort(6, 45, 4, (2, 3, 4, 6, 8, 10, 15), 20_000, 2, 6_000),
 }
 LINEAR = "linear"
 """What a table calls linear models of all lags, fitted one step ahead."""

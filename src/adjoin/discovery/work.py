@@ -18,13 +18,22 @@ from adjoin.arrays import Bool1D
 from adjoin.checks import require_seed
 from adjoin.data.dataset import Dataset
 from adjoin.data.scaling import Scaling
-from adjoin.discovery.average import N_BEST, NEAR, Average
+from adjoin.discovery.average import N_BEST, Average
 from adjoin.discovery.folds import Fold, make_folds
 from adjoin.discovery.kept import Kept
 from adjoin.discovery.lags import ORDERS, far_lags
 from adjoin.discovery.posteriors import Drawn, agrees, choose_settings, draw, sample
 from adjoin.discovery.quiet import GivenTerms
-from adjoin.discovery.ranking import Candidate, beats, best_few, choose, order, rank
+from adjoin.discovery.ranking import (
+    NEAR,
+    Candidate,
+    beats,
+    best_few,
+    choose,
+    order,
+    rank,
+    still_growing,
+)
 from adjoin.discovery.scan import N_BLOCKS, Path, grow, scan, variance
 from adjoin.discovery.second_look import Look, larger, look_again, telling
 from adjoin.discovery.settings import LINEAR, Effort, Setting, make_settings
@@ -132,7 +141,15 @@ class Work:
         self.say(f"0 of {total} settings")
         how = (self.n_seed, self.known, self.seed, self.n_jobs, tell, self.kept)
         paths += scan(settings, folds, *how)
-        return rank(paths, self.scale)
+        ranked = rank(paths, self.scale)
+        growing = still_growing(ranked, self.effort.n_longer)
+        if not growing:
+            return ranked
+        longer = [replace(one, max_terms=2 * one.max_terms) for one in growing]
+        total += len(longer)
+        self.say(f"{n_done} of {total} settings; {len(longer)} of them with larger models")
+        paths = [path for path in paths if path.setting not in growing]
+        return rank(paths + scan(longer, folds, *how), self.scale)
 
     def _far(self, linear: Path) -> tuple[int, ...]:
         """Lags beyond the usual ones that linear models gain from."""

@@ -18,7 +18,7 @@ from adjoin.errors import AdjoinError
 from adjoin.grammar.encoding import Encoding
 from adjoin.inference.forward import PREDICTION as FORWARD_PREDICTION
 from adjoin.inference.forward import SIMULATION as FORWARD_SIMULATION
-from adjoin.inference.forward import forward_path, refit_structure
+from adjoin.inference.forward import Selection, Step, refit_structure
 from adjoin.inference.moves import Moves
 from adjoin.inference.pool import list_alphabet
 from adjoin.inference.prior import Prior
@@ -38,8 +38,10 @@ SEARCH = Search(candidates=512, moves=2, rungs=4, hottest=0.3, interval=2, scree
 """A short ladder: what a rung costs is better spent on samples, but chains that begin with nothing
 get stuck without any; see DECISIONS."""
 
-MOST_TERMS = 20
-"""Of a structure that a chain begins with."""
+ENOUGH_TERMS, MOST_TERMS = 20, 40
+"""Of a path to what a chain begins with: it goes so far, and on to the second while the best of it
+is among the last `PATIENCE`. There a term costs four fits, and a chain hundreds."""
+PATIENCE = 5
 
 HORIZONS = (10, 50, 250)
 """Samples after which runs begin anew, for coefficients whose free run is lost."""
@@ -206,7 +208,10 @@ class SimulationSetup:
         r"""Where chains begin, by their names; worked out once for all of them.
 
         Of each path of forward selection, the structure with the smallest
-        :math:`w n \log S + p \log(w n)` whose S is finite; where there is none, nothing.
+
+        .. math:: w n \log S + p \log(w n) - 2 \log p(T)
+
+        whose S is finite, with the mean of λ_t where it is learned; where there is none, nothing.
         """
         found = self._find_starts() if self.power > 0.0 else {}
         return {name: found.get(name) or Start((), np.empty(0)) for name in self.start_names}
@@ -250,14 +255,27 @@ class SimulationSetup:
         return start._replace(theta=theta) if error < math.inf else start
 
     def _selected(self, objective: str) -> Start | None:
-        n_rows = self.power * self.regression.n_rows
-        path = forward_path(self.runs, self.prior, MOST_TERMS, objective)
-        known = [step for step in path if 0.0 < step.error < math.inf]
-        if not known:
-            return None
-        price = math.log(max(n_rows, 2.0))
-        best = min(known, key=lambda step: n_rows * math.log(step.error) + price * len(step.keys))
-        return Start(best.keys, best.theta)
+        n_rows = max(self.power * self.regression.n_rows, 2.0)
+        selection = Selection(self.runs, self.prior, MOST_TERMS, objective)
+        terms = selection.terms
+        log_odds = terms.log_prior + np.where(
+            terms.degree > 0, math.log(self.prior.expected_terms), 0
+        )
+
+        def criterion(step: Step) -> float:
+            log_prior = float(log_odds[np.isin(terms.key, step.keys)].sum())
+            size = len(step.keys) * math.log(n_rows)
+            return n_rows * math.log(step.error) + size - 2.0 * log_prior
+
+        best: Step | None = None
+        least, n_since = math.inf, 0
+        for step in selection.steps():
+            n_since += 1
+            if 0.0 < step.error < math.inf and (found := criterion(step)) < least:
+                best, least, n_since = step, found, 0
+            if len(step.keys) >= ENOUGH_TERMS and n_since >= PATIENCE:
+                break
+        return None if best is None else Start(best.keys, best.theta)
 
     def _proposals(self) -> Proposals:
         return Proposals(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from adjoin.arrays import Int1D
-from adjoin.inference.engines.simulation_setup import MOST_TERMS, SimulationSetup
+from adjoin.inference.engines.simulation_setup import ENOUGH_TERMS, SimulationSetup
 from adjoin.inference.engines.workspace import make_chain
 from adjoin.inference.forward import make_batch, make_leftover
 from adjoin.kernels.gains import Candidates, find_gains, look_over
@@ -34,7 +34,7 @@ _OVERHEAD = 8  # what a candidate costs beside its products with the model's own
 def make_informed(setup: SimulationSetup, run: FreeRun) -> Informed:
     """Room for the candidates of one chain; there are none yet."""
     n, capacity, degree = setup.n_candidates, setup.capacity, setup.encoding.max_degree
-    most_rows = max(MOST_WORK / (max(n, 1) * (MOST_TERMS + _OVERHEAD)), _FEWEST_ROWS)
+    most_rows = max(MOST_WORK / (max(n, 1) * (ENOUGH_TERMS + _OVERHEAD)), _FEWEST_ROWS)
     leftover = make_leftover(setup.runs, most_rows if n else 1.0, run.max_lag, capacity)
     n_rows = sum(stop - first for first, stop in setup.runs.rows.stretches)
     return Informed(
