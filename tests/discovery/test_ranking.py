@@ -7,9 +7,17 @@ import math
 import numpy as np
 
 from adjoin.discovery.discovery import best_by_setting
-from adjoin.discovery.ranking import Candidate, beats, best_few, choose, paired, rank
+from adjoin.discovery.ranking import (
+    Candidate,
+    beats,
+    best_few,
+    choose,
+    paired,
+    rank,
+    still_growing,
+)
 from adjoin.discovery.scan import Path
-from adjoin.discovery.settings import Setting
+from adjoin.discovery.settings import LINEAR, Setting
 
 SETTING = Setting("simulation", 2, 2, False, 20)
 OTHER = Setting("prediction", 3, 2, False, 20)
@@ -89,3 +97,18 @@ def test_of_every_setting_the_best_is_shown_and_what_the_choice_was_between() ->
     assert best_by_setting(ranked, None, None) == [first, other]
     assert best_by_setting(ranked, best, chosen) == [best, chosen, other]
     assert best_by_setting(ranked, other, other) == [first, other]
+
+
+def test_paths_whose_best_model_is_nearly_the_largest_grow_on() -> None:
+    error = np.ones((2, 5))
+    third, linear = Setting("prediction", 5, 2, False, 20), Setting(LINEAR, 9, 1, False, 0)
+    ranked = [
+        _candidate(19, error * 0.4, linear),
+        _candidate(19, error),  # of 20: it may be still to come
+        _candidate(12, error * 1.1, OTHER),  # has been there
+        _candidate(20, error * 1.2, OTHER),
+        _candidate(20, error * 1.3, third),  # 1.3 times the best of the others
+    ]
+    assert still_growing(ranked, 5) == []
+    assert still_growing(ranked[1:], 5) == [SETTING, third]
+    assert still_growing(ranked[1:], 1) == [SETTING]
