@@ -30,7 +30,7 @@ from rigs import Figure
 from rigs import read as read_grid
 
 from adjoin import Dataset, Model, datasets, discover
-from adjoin.discovery.average import Average
+from adjoin.results.average import Average
 
 KINDS = ("rigs", "records")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from adjoin import Model
-from adjoin.discovery.average import Average
 from adjoin.discovery.second_look import Look, larger, telling
+from adjoin.results.average import Average
 
 
 def _looks(*lost: tuple[int, ...]) -> list[Look]:

@@ -17,6 +17,7 @@ from adjoin import AdjoinError, Model, Posterior
 from adjoin.exchange.run_file import SCHEMA, read_run
 from adjoin.exchange.sealed import read_sealed, seal
 from adjoin.results.assessment import assess
+from adjoin.results.average import Average
 from adjoin.results.discovered import Discovered, Trial
 
 
@@ -48,7 +49,7 @@ def discovered(**changed: Any) -> Posterior:
         beyond={"u": 1.5},
         apart=0.031,
         settings={"effort": "quick", "max_lag": None},
-        average=(model, Model.parse("y(k) = 0.5*u(k-1) + 0.1*y(k-1)")),
+        average=Average((model, Model.parse("y(k) = 0.5*u(k-1) + 0.1*y(k-1)"))),
         trial=Trial(trial.traces, trial.run, trial.chain_numbers),
         timing={"scan_s": 1.5, "settle_s": 2.0, "total_s": 3.5},
         tried_on="part 2 of 2 of every record",
@@ -67,7 +68,9 @@ def test_it_comes_back_as_it_was(tmp_path: Path) -> None:
     assert found.discovered is not None
     assert expected.discovered is not None
     assert found.discovered.plain == expected.discovered.plain
-    for one, other in zip(found.discovered.average, expected.discovered.average, strict=True):
+    for one, other in zip(
+        found.discovered.average.models, expected.discovered.average.models, strict=True
+    ):
         assert (one.structure, one.theta) == (other.structure, other.theta)
     assert_made_of_the_same(
         Posterior(*found.discovered.trial), Posterior(*expected.discovered.trial)

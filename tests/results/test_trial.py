@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from tests.exchange.test_stored_discovery import discovered
 from tests.results.runs import HELD_OUT, TEST, TRUE, made
 from tests.schema import require_scores
 
 from adjoin import AdjoinError, Model
 from adjoin.results.assessment import assess
+from adjoin.results.average import Average
 from adjoin.results.trial import Trial
 from adjoin.scores import rmse
 
@@ -64,6 +68,21 @@ def test_records_are_run_one_by_one() -> None:
     assert trial.columns["model"].shape == Y.shape
     rested = Trial(MODEL, U, bounds=bounds).columns["model"]
     np.testing.assert_array_equal(rested[30:], MODEL.simulate(U[30:]))
+
+
+def test_the_best_candidates_of_a_discovery_are_run_together() -> None:
+    both = Average((MODEL, Model.parse("y(k) = 0.4*u(k-1) + 0.1*u(k-2) + 0.6*y(k-1)")))
+    found = replace(discovered().discovered, average=both)
+    run = replace(made([[TRUE] * 4]), discovered=found)
+    trial = Trial(run, U, Y, draws=30)
+    expected = np.median([one.simulate(U, Y[: both.n_seed]) for one in both.models], axis=0)
+    np.testing.assert_array_equal(trial.columns["average"], expected)
+    assert trial.average_errors.rmse == rmse(Y[both.n_seed :], expected[both.n_seed :])
+    rows = {row.chains: row.errors for row in assess(run, TEST, draws=30).parts[-1].comparison}
+    assert rows["the best candidates"] == trial.average_errors
+    rested = np.median([one.simulate(U, np.zeros(2)) for one in both.models], axis=0)
+    np.testing.assert_array_equal(Trial(run, U, draws=30).columns["average"], rested)
+    assert "average" not in Trial(run, U, Y, steps_ahead=2, draws=30).columns
 
 
 def test_without_an_output_nothing_is_scored() -> None:

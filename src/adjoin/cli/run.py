@@ -326,6 +326,7 @@ def _describe_trial(trial: Trial, file_name: str) -> dict[str, Any]:
         "draws": None if trial.prediction is None else trial.prediction.in_words(),
         "ahead": None,
         "warnings": list(trial.beyond),
+        "average": None if trial.average_errors is None else trial.average_errors._asdict(),
     }
     if trial.errors_ahead is not None:
         errors = trial.errors_ahead._asdict()
@@ -355,6 +356,9 @@ def _say_trial(trial: Trial) -> list[str]:
         share = "" if errors.fit is None else f", fit {errors.fit:.1f} % (100 (1 - RMSE/sd))"
         where = "" if trial.n_records == 1 else " of each record"
         lines.append(f"RMSE {errors.rmse:.4g}{share}, {trial.n_seed} samples{where} not scored")
+    if (together := trial.average_errors) is not None and together.rmse is not None:
+        share = "" if together.fit is None else f", fit {together.fit:.1f} %"
+        lines.append(f"the best candidates together (average): RMSE {together.rmse:.4g}{share}")
     if trial.coverage is not None:
         lines.append(f"the 95 % band holds {trial.coverage:.1%} of the measured samples")
     if trial.prediction is not None and trial.prediction.diverged:

@@ -18,7 +18,6 @@ import numpy as np
 from adjoin.checks import require_count
 from adjoin.data.dataset import Dataset
 from adjoin.data.readers import read_data
-from adjoin.discovery.average import Average, distance
 from adjoin.discovery.folds import Fold
 from adjoin.discovery.kept import Kept
 from adjoin.discovery.ranking import Candidate
@@ -33,6 +32,7 @@ from adjoin.model import Model
 from adjoin.posterior import Posterior
 from adjoin.results.advice import Verdict
 from adjoin.results.assessment import Assessment, assess
+from adjoin.results.average import Average, distance
 from adjoin.results.discovered import Discovered, Trial
 from adjoin.threads import one_blas_thread
 
@@ -272,7 +272,7 @@ def _put_together(
         beyond=_farthest(folds),
         apart=_apart(average, data),
         settings=asked,
-        average=average.models,
+        average=average,
         trial=Trial(trial.traces, trial.run, trial.chain_numbers),
         timing=timing,
         tried_on=settled.fold.words,
@@ -295,7 +295,7 @@ def _apart(average: Average, data: Dataset) -> float | None:
         return None
     seeds = [output[: average.n_seed] for output in data.outputs]
     own = average.models[0].free_response(data.inputs, seeds).series
-    together = average.runs(data.inputs, seeds)
+    together = average.runs_of(data)
     size = float(np.std(np.concatenate(data.outputs)))
     found = distance(own, together, size)
     return found if math.isfinite(found) else None

@@ -18,7 +18,6 @@ from adjoin.arrays import Bool1D
 from adjoin.checks import require_seed
 from adjoin.data.dataset import Dataset
 from adjoin.data.scaling import Scaling
-from adjoin.discovery.average import N_BEST, Average
 from adjoin.discovery.folds import Fold, make_folds
 from adjoin.discovery.kept import Kept
 from adjoin.discovery.lags import ORDERS, far_lags
@@ -46,8 +45,10 @@ from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
 from adjoin.model import Model
 from adjoin.posterior import Posterior
+from adjoin.results.average import Average
 from adjoin.results.discovered import HARDLY
 
+_N_BEST = 10  # candidates that are looked at twice and averaged, at most
 _LONG = 5_000  # samples, beyond which a fold less tells as much
 _WIDE = 10.0  # times the largest coefficient
 
@@ -172,7 +173,7 @@ class Work:
             average = Average((posterior.map_model,))
             fold = folds[_middle(None, folds)]
             return Settled(ranked, None, None, average, posterior, trial, fold)
-        kept = best_few(ranked, N_BEST)
+        kept = best_few(ranked, _N_BEST)
         self.say(f"fitting the best {len(kept)} to all data")
         paths: dict[Setting, dict[int, Model]] = {}
         for setting in dict.fromkeys(one.setting for one in kept):
@@ -192,7 +193,7 @@ class Work:
         if sampled is not None:
             candidate, posterior, trial = sampled
             near = _near(again, candidate)
-            draws = posterior.draw_models(N_BEST - 1, self.seed)
+            draws = posterior.draw_models(_N_BEST - 1, self.seed)
             average = Average((posterior.map_model, *draws, *near))
             fold = folds[_middle(candidate, folds)]
             return Settled(everything, best, candidate, average, posterior, trial, fold)

@@ -22,6 +22,7 @@ from adjoin.errors import AdjoinError
 from adjoin.exchange.stored_group import StoredGroup, refuse_constant
 from adjoin.model import Model
 from adjoin.modelling.model_file import model_from_text, model_to_text
+from adjoin.results.average import Average
 from adjoin.results.discovered import Discovered, Trial
 
 _BYTE = "|u1"
@@ -39,7 +40,7 @@ _LARGEST_COUNT = 2**53
 
 def write_discovered(group: Any, found: Discovered, trial: bytes) -> None:
     """Write into an h5netcdf group; `trial` is the content of its own file."""
-    facts = found.plain | {"average": [model_to_text(model) for model in found.average]}
+    facts = found.plain | {"average": [model_to_text(model) for model in found.average.models]}
     try:
         text = json.dumps(facts, allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -131,7 +132,7 @@ def _is_row(row: Any) -> bool:
     )
 
 
-def _average(group: StoredGroup, texts: Any, names: SignalNames) -> tuple[Model, ...]:
+def _average(group: StoredGroup, texts: Any, names: SignalNames) -> Average:
     if not (isinstance(texts, list) and texts and all(isinstance(text, str) for text in texts)):
         raise group.fault("facts", "must have models to average")
     try:
@@ -140,4 +141,4 @@ def _average(group: StoredGroup, texts: Any, names: SignalNames) -> tuple[Model,
         raise group.fault("facts", f"must have models to average ({error})") from None
     if any(model.names.ordered[:-1] != names.ordered[:-1] for model in models):
         raise group.fault("facts", "must have models of the run's signals")
-    return models
+    return Average(models)

@@ -206,8 +206,8 @@ def tried_of(discovered: Discovered) -> dict[str, Any]:
     if discovered.apart is not None:
         sentences.append(
             f"The simulation of the equation is {_share_text(discovered.apart)} of the output's"
-            f" standard deviation from the average of the best {len(discovered.average)} models,"
-            " the simulation that choosing another one of them changes least."
+            f" standard deviation from the median of the best {len(discovered.average)} candidates'"
+            " simulations, which is the safer one where they differ; adjoin simulate writes it too."
         )
     if discovered.beyond:
         named = ", ".join(

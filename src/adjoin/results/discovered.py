@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from adjoin.inference.traces import ChainTrace
-from adjoin.model import Model
+from adjoin.results.average import Average
 from adjoin.results.run import Run
 
 ALIKE = 1.02
@@ -57,8 +57,8 @@ class Discovered:
         output; None where there is nothing to average.
     settings : mapping
         What the comparison was asked for.
-    average : tuple of Model
-        The best candidates, fitted to all data; the first is the chosen one.
+    average : Average
+        The best candidates together, fitted to all data; the first is the chosen one.
     trial : Trial
         The chosen terms, fitted without one fold.
     timing : mapping of str to float
@@ -75,7 +75,7 @@ class Discovered:
     beyond: Mapping[str, float]
     apart: float | None
     settings: Mapping[str, Any]
-    average: tuple[Model, ...]
+    average: Average
     trial: Trial
     timing: Mapping[str, float] = field(default_factory=dict)
     tried_on: str = ""

@@ -253,7 +253,8 @@ class Part:
     def comparison(self) -> tuple[Comparison, ...]:
         """Free-run errors of every predictor.
 
-        Of what is reported, of all chains, of all chains by weight, and of the white box.
+        Of what is reported, of all chains, of all chains by weight, of the best candidates of a
+        discovery together, and of the white box.
         """
         pooled = "all chains" if self.all_chains.n_chains > 1 else "the chain"
         if self.all_chains.weights is not None:
@@ -271,6 +272,8 @@ class Part:
         if self.stacked_prediction is not None:
             own = ", by these very data" if self.data is self.all_chains.held_out else ""
             rows += self._forward(f"all chains, weighted{own}", self.stacked_prediction)
+        if self.average_errors is not None:
+            rows.append(Comparison("the best candidates", "median", self.average_errors))
         if self.white_box is not None:
             rows.append(Comparison("fixed terms alone", "white box", self.white_box.free_run))
         return tuple(rows)
@@ -280,6 +283,26 @@ class Part:
             Comparison(whose, "FWD mean", self._errors(prediction.mean)),
             Comparison(whose, "FWD median", self._errors(prediction.median)),
         ]
+
+    @cached_property
+    def average_run(self) -> list[Float1D] | None:
+        """Of the best candidates of a discovery together; None where they are not several."""
+        found = self.all_chains.discovered
+        if found is None or len(found.average) < 2:
+            return None
+        shortest = min(map(len, self.data.outputs))
+        if shortest <= found.average.n_seed:
+            return None
+        return found.average.runs_of(self.data)
+
+    @property
+    def average_errors(self) -> Errors | None:
+        """Of that run."""
+        found = self.all_chains.discovered
+        if self.average_run is None or found is None:
+            return None
+        n_seed = max(self.n_seed, found.average.n_seed)
+        return errors_of(self.data.outputs, self.average_run, n_seed)
 
     @property
     def runaways(self) -> dict[str, Any]:

@@ -165,16 +165,39 @@ class Trial:
         coverage = self.prediction.coverage_of(self._measured.outputs)
         return None if math.isnan(coverage) else coverage
 
+    @cached_property
+    def average(self) -> list[Float1D] | None:
+        """Free runs of the best candidates of a discovery together, where there are several.
+
+        None where the series look some steps ahead, or a record is too short to seed them.
+        """
+        found = None if isinstance(self.subject, Model) else self.subject.discovered
+        if found is None or len(found.average) < 2 or self.steps_ahead is not None:
+            return None
+        if isinstance(self._scored, Part):
+            return self._scored.average_run
+        at_rest = np.full(
+            found.average.n_seed, self.model.offsets.get(self.model.names.output, 0.0)
+        )
+        return found.average.runs(self._records, [at_rest] * self.n_records)
+
+    @property
+    def average_errors(self) -> Errors | None:
+        """Of these, where the output was measured."""
+        return self._scored.average_errors if isinstance(self._scored, Part) else None
+
     @property
     def columns(self) -> dict[str, Any]:
         """All series by name, records end to end.
 
-        `sample`, `measured`, `model`, `mean`, `median`, `sd`, and the bands.
+        `sample`, `measured`, `model`, `average`, `mean`, `median`, `sd`, and the bands.
         """
         columns: dict[str, Any] = {"sample": range(len(self.inputs))}
         if self.output is not None:
             columns["measured"] = self.output
         columns["model"] = np.concatenate(self.series)
+        if self.average is not None:
+            columns["average"] = np.concatenate(self.average)
         if self.prediction is not None:
             found = self.prediction
             series = {"mean": found.mean, "median": found.median, "sd": found.sd}

@@ -1,4 +1,4 @@
-"""The best candidates together: the median of their free runs at every sample.
+"""The best candidates of a discovery together: the median of their free runs at every sample.
 
 One stretch of held-out data is a poor chooser between candidates that are nearly as good; their
 median is better than most of them, and one that drifts away does not pull it along, as it would a
@@ -18,9 +18,6 @@ from adjoin.data.dataset import Dataset
 from adjoin.data.gate import as_inputs, as_series
 from adjoin.model import Model
 
-N_BEST = 10
-"""Candidates that are averaged, at most."""
-
 
 @dataclass(frozen=True, eq=False)
 class Average:
@@ -38,7 +35,7 @@ class Average:
         """The median of the free runs; arguments as for `Model.simulate`, or a `Dataset`."""
         names = self.models[0].names
         if isinstance(u, Dataset):
-            runs = self.runs(u.inputs, [output[: self.n_seed] for output in u.outputs])
+            runs = self.runs_of(u)
             return runs if u.n_records > 1 else runs[0]
         inputs, several = as_inputs(u, names)
         seeds = None
@@ -46,6 +43,10 @@ class Average:
             seeds, _ = as_series(y_init, names.output, "initial output y_init", may_be_empty=True)
         found = self.runs(inputs, seeds)
         return found if several else found[0]
+
+    def runs_of(self, data: Dataset) -> list[Float1D]:
+        """The same of all records of measured data, which seed themselves."""
+        return self.runs(data.inputs, [output[: self.n_seed] for output in data.outputs])
 
     @property
     def n_seed(self) -> int:
