@@ -39,7 +39,7 @@ NOISES: dict[str, dict[str, Any]] = {
 }
 SEEDS = (0, 1, 2)
 MAX_TERMS, N_DRAWS = 20, 100
-PAID_FOR = 4_000_000  # rows of free runs
+PAID_FOR = 2_000_000  # rows of free runs
 LONG = 5_000  # samples, from which on one fold less is held out
 
 
@@ -71,7 +71,7 @@ def choose(name: str) -> dict[str, Any]:
 
 def n_samples(data: Dataset) -> int:
     """Of a chain: as many as cost about the same on all records."""
-    return min(max(PAID_FOR // data.n_samples, 200), 5_000)
+    return min(max(PAID_FOR // data.n_samples, 150), 5_000)
 
 
 def figures(every: Posterior, data: Dataset) -> dict[str, float | None]:
@@ -162,7 +162,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--only", metavar="SET", action="append", choices=SETS)
     parser.add_argument("--noise", action="append", choices=NOISES)
     parser.add_argument("--seed", type=int, action="append")
-    parser.add_argument("--samples", type=int, help="default: 4 million by the number of rows")
+    parser.add_argument("--samples", type=int, help="default: 2 million by the number of rows")
     parser.add_argument("--chains", type=int, default=2)
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--no-test", action="store_true", help="leave the test files alone")

@@ -243,9 +243,12 @@ def _assert_uniform(case: Case, n_cases: int) -> None:
     ranks = ranks_of(case)
     n_compared = n_cases * len(ranks)
     p_values = {statistic: p_value(rank) for statistic, rank in ranks.items()}
+    coverage = {statistic: covered(rank) for statistic, rank in ranks.items()}
+    for statistic in ranks:  # shown by pytest -rP
+        print(f"{statistic:12} p {p_values[statistic]:.2f}, 95 % hold {coverage[statistic]:.3f}")
     assert {s: p for s, p in p_values.items() if p < FALSE_ALARM / n_compared} == {}
     error = math.sqrt(COVERAGE * (1.0 - COVERAGE) / N_SETS)
-    z = {statistic: (covered(rank) - COVERAGE) / error for statistic, rank in ranks.items()}
+    z = {statistic: (share - COVERAGE) / error for statistic, share in coverage.items()}
     limit = stats.norm.isf(FALSE_ALARM / 2 / n_compared)
     assert {s: value for s, value in z.items() if abs(value) > limit} == {}
 
