@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from adjoin.report.compare import compare as compare
     from adjoin.report.page import write_report as write_report
     from adjoin.report.plot import plot as plot
+    from adjoin.sweeps.collected import Sweep as Sweep
+    from adjoin.sweeps.sweep import sweep as sweep
 
 _HOME = {
     "AdjoinError": "adjoin.errors",
@@ -56,6 +58,7 @@ _HOME = {
     "RunComparison": "adjoin.report.compare",
     "Scaling": "adjoin.data.scaling",
     "Structure": "adjoin.grammar",
+    "Sweep": "adjoin.sweeps.collected",
     "check_data": "adjoin.data.check",
     "compare": "adjoin.report.compare",
     "discover": "adjoin.discovery.discovery",
@@ -64,6 +67,7 @@ _HOME = {
     "load": "adjoin.posterior",
     "plot": "adjoin.report.plot",
     "read_data": "adjoin.data.readers",
+    "sweep": "adjoin.sweeps.sweep",
     "write_report": "adjoin.report.page",
 }
 _MODULES = ("datasets", "distances", "scores")
@@ -84,6 +88,7 @@ __all__ = [
     "RunComparison",
     "Scaling",
     "Structure",
+    "Sweep",
     "__version__",
     "check_data",
     "compare",
@@ -96,6 +101,7 @@ __all__ = [
     "plot",
     "read_data",
     "scores",
+    "sweep",
     "write_report",
 ]
 

@@ -269,18 +269,7 @@ class Identifier(Estimator):
             chain by and to be scored on.
         """
         begin = time.perf_counter()
-        engine_class = find_engine(self.objective)
-        check_arguments(self.get_params(), self._parameters(), engine_class)
-        data = given_data(u, y, self.grammar)
-        data.require_variation()
-        prior = Prior.read(self.prior, self.expected_terms)
-        grammar = choose_grammar(self.get_params(), self._parameters(), data, prior)
-        data.require_window(grammar.alphabet.max_lag)  # before atoms are made for every lag
-        data.require_degree(max(grammar.alphabet.max_degree, grammar.alphabet.fixed.max_degree))
-        check_held_out(held_out, data, grammar.alphabet.max_lag)
-        if grammar.alphabet.has_noise:  # only now is it known
-            engine_class = find_engine(self.objective, has_noise=True)
-            check_arguments(self.get_params(), self._parameters(), engine_class)
+        engine_class, data, grammar, prior = self._checked(u, y, held_out)
         described = partial(describe_run, "fit", self.get_params(), data, held_out)
         with keep(self.checkpoint, described, self.seed, self.warm_start) as checkpoint:
             posterior, compile_s, sampling_s = self._sample(
@@ -296,6 +285,28 @@ class Identifier(Estimator):
         self.posterior_ = replace(posterior, run=replace(posterior.run, timing=timing))
         self.model_ = self.posterior_.map_model
         return self
+
+    def check(self, u: Any, y: Any = None, held_out: Dataset | None = None) -> None:
+        """Refuse, before anything is computed, arguments and data that `fit` would refuse."""
+        self._checked(u, y, held_out)
+
+    def _checked(
+        self, u: Any, y: Any, held_out: Dataset | None
+    ) -> tuple[type[Engine], Dataset, Grammar, Prior]:
+        """The engine, data, grammar and prior of these arguments, none of which means nothing."""
+        engine_class = find_engine(self.objective)
+        check_arguments(self.get_params(), self._parameters(), engine_class)
+        data = given_data(u, y, self.grammar)
+        data.require_variation()
+        prior = Prior.read(self.prior, self.expected_terms)
+        grammar = choose_grammar(self.get_params(), self._parameters(), data, prior)
+        data.require_window(grammar.alphabet.max_lag)  # before atoms are made for every lag
+        data.require_degree(max(grammar.alphabet.max_degree, grammar.alphabet.fixed.max_degree))
+        check_held_out(held_out, data, grammar.alphabet.max_lag)
+        if grammar.alphabet.has_noise:  # only now is it known
+            engine_class = find_engine(self.objective, has_noise=True)
+            check_arguments(self.get_params(), self._parameters(), engine_class)
+        return engine_class, data, grammar, prior
 
     def _sample(
         self,

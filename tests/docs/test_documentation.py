@@ -18,11 +18,12 @@ from tests.command import run
 
 import adjoin
 from adjoin import Grammar
+from adjoin.sweeps.example import EXAMPLE
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-NEWCOMERS = ("README.md", "docs/tutorial.md", "docs/discover.md")
+NEWCOMERS = ("README.md", "docs/tutorial.md", "docs/discover.md", "docs/sweep.md")
 """Pages that begin in the folder that `adjoin demo` leaves behind."""
 WRITTEN = ("--out", "--report", "--model", "--python", "--latex")
 SHORTER = {
@@ -53,7 +54,7 @@ def _blocks(page: Path) -> list[Block]:
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_every_block_has_a_language_that_is_checked(page: Path) -> None:
-    known = {"python", "console", "tag", "text"}
+    known = {"python", "console", "tag", "text", "toml"}
     assert [block.line for block in _blocks(page) if block.language not in known] == []
 
 
@@ -126,6 +127,7 @@ def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = run("demo", cwd=folder)
     assert done.returncode == 0, done.stderr
     shutil.copy(folder / "rig.nc", folder / "linear.nc")
+    (folder / "plan.toml").write_text(EXAMPLE, encoding="utf-8")
     Grammar.narx().write(folder / "my.tag")
     return folder
 
@@ -171,6 +173,11 @@ def test_grammar_blocks(page: Path) -> None:
             grammar = Grammar.from_text(block.text)
             assert grammar.alphabet.n_terms > 0
             assert Grammar.from_text(grammar.to_text()) == grammar
+
+
+def test_the_plan_that_is_shown_is_the_one_that_is_run() -> None:
+    (plan,) = [block for page in PAGES for block in _blocks(page) if block.language == "toml"]
+    assert plan.text == EXAMPLE
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "examples").glob("*.tag")), ids=lambda f: f.name)

@@ -23,6 +23,7 @@ from adjoin.cli.fit import fit
 from adjoin.cli.grammar import grammar_app
 from adjoin.cli.run import report, simulate
 from adjoin.cli.spelling import spell_for
+from adjoin.cli.sweep import sweep
 from adjoin.errors import AdjoinError, PipeClosed
 from adjoin.version import __version__
 
@@ -34,7 +35,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-for command in (demo, check, discover, fit, compare, simulate, report, case):
+for command in (demo, check, discover, fit, compare, simulate, report, sweep, case):
     app.command()(command)
 app.add_typer(grammar_app, name="grammar")
 

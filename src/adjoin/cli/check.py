@@ -15,12 +15,11 @@ from adjoin.cli.data import (
     InputsOption,
     OutputOption,
     SamplingTimeOption,
-    prepared,
-    require_tables,
 )
 from adjoin.cli.output import DecimalOption, ForceOption, JsonOption, console, print_json
 from adjoin.cli.run import require_writable
 from adjoin.cli.spelling import spell_for_discover
+from adjoin.exchange.data_files import prepared, require_tables
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -15,7 +15,6 @@ from adjoin.cli.data import (
     InputsOption,
     OutputOption,
     SamplingTimeOption,
-    read_tables,
 )
 from adjoin.cli.given import given_options
 from adjoin.cli.output import (
@@ -30,6 +29,7 @@ from adjoin.cli.output import (
 from adjoin.cli.resuming import ResumeOption, find_finished, require_begin, saying_how_to_go_on
 from adjoin.cli.run import write_page
 from adjoin.cli.spelling import spell_for_discover
+from adjoin.exchange.data_files import read_tables
 
 if TYPE_CHECKING:
     from adjoin.posterior import Posterior

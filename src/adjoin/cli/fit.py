@@ -15,7 +15,6 @@ from adjoin.cli.data import (
     InputsOption,
     OutputOption,
     SamplingTimeOption,
-    read_tables,
 )
 from adjoin.cli.given import given_options
 from adjoin.cli.output import (
@@ -38,9 +37,9 @@ from adjoin.cli.resuming import (
 from adjoin.cli.run import write_page
 from adjoin.cli.spelling import spell_for_fit
 from adjoin.errors import AdjoinError
+from adjoin.exchange.data_files import read_tables
 
 if TYPE_CHECKING:
-    from adjoin.grammar import Grammar
     from adjoin.posterior import Posterior
     from adjoin.results.assessment import Assessment
 
@@ -197,8 +196,7 @@ def fit(
     checkpoint = require_begin(out, page, data, resume, force)
     with console(stderr=True).status("reading the data …"):
         from adjoin import Identifier
-        from adjoin.inference.objective import SIMULATION, objective_name
-        from adjoin.inference.prior import without_constant
+        from adjoin.inference.options import identifier_arguments
 
         everything = read_tables(
             data, inputs, output, sampling_time, decimal, decimate, detrend, fill
@@ -208,40 +206,38 @@ def fit(
             if not 0.0 < validation < 1.0:
                 raise AdjoinError(f"--validation is a share between 0 and 1, not {validation:g}")
             train, held_out = everything.split(1.0 - validation)
-    chosen = None if grammar is None else _grammar_file(grammar)
-    has_noise = past_noise or (chosen is not None and chosen.alphabet.has_noise)
-    has_powers = has_noise or objective_name(objective) == SIMULATION.name
-    given = {"tolerance": tolerance, "rungs": None if has_powers else rungs}
-    ladder = {name: value for name, value in given.items() if value is not None}
     identifier = Identifier(
-        objective=objective,
-        grammar=chosen,
-        past_noise=past_noise,
-        max_lag=max_lag,
-        max_degree=max_degree,
-        expected_terms=expected_terms,
-        samples=_samples(samples, SIMULATION.name if has_powers else objective),
-        max_samples=max_samples,
-        time_limit=time_limit,
-        burn_in=burn_in,
-        thin=thin,
-        chains=chains,
+        **identifier_arguments(
+            objective=objective,
+            noise=noise,
+            horizon=horizon,
+            past_noise=past_noise,
+            rule=rule,
+            tolerance=tolerance,
+            rungs=rungs,
+            max_lag=max_lag,
+            max_degree=max_degree,
+            expected_terms=expected_terms,
+            samples=_samples(samples),
+            max_samples=max_samples,
+            time_limit=time_limit,
+            chains=chains,
+            prior=prior,
+            constant=constant,
+            initial=initial,
+            initial_mode=initial_mode,
+            functions=functions,
+            knots=knots,
+            grammar=grammar,
+            likelihood_power=_power(likelihood_power),
+            burn_in=burn_in,
+            thin=thin,
+            center=center,
+            scale=scale,
+            runaway=runaway,
+        ),
         seed=seed,
-        prior=prior if constant else without_constant(prior, expected_terms),
-        center=center,
-        scale=scale,
-        initial=initial,
-        initial_mode=initial_mode,
         n_jobs=jobs,
-        functions=functions,
-        knots=knots,
-        likelihood_power=_power(likelihood_power),
-        rule=rule,
-        ladder=ladder or None,
-        search={"rungs": rungs} if has_powers and rungs is not None else None,
-        noise=noise,
-        horizon=horizon,
-        runaway=runaway,
         checkpoint=checkpoint,
         warm_start=resume and checkpoint is not None,
     )
@@ -299,13 +295,8 @@ def _write(
     return assessment, {name: str(path) for name, path in written.items() if path is not None}
 
 
-_SAMPLES = {"abc": 30_000, "simulation": 10_000, "output-error": 10_000}
-
-
-def _samples(text: str | None, objective: str) -> int | str:
-    if text is None:
-        return _SAMPLES.get(objective, "auto")
-    if text == "auto":
+def _samples(text: str | None) -> int | str | None:
+    if text is None or text == "auto":
         return text
     try:
         return int(text.replace("_", "").replace(",", ""))
@@ -320,9 +311,3 @@ def _power(text: str) -> float | str:
         return float(text)
     except ValueError:
         raise AdjoinError(f"--likelihood-power is a number or auto, not '{text}'") from None
-
-
-def _grammar_file(path: Path) -> Grammar:
-    from adjoin.grammar import Grammar
-
-    return Grammar.read(path)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from adjoin.cli.data import DecimateOption, require_tables
+from adjoin.cli.data import DecimateOption
 from adjoin.cli.output import (
     DecimalOption,
     ForceOption,
@@ -22,6 +22,7 @@ from adjoin.cli.output import (
 )
 from adjoin.cli.spelling import spell_for_discover, spell_for_fit
 from adjoin.errors import AdjoinError
+from adjoin.exchange.data_files import require_tables
 from adjoin.files import remove_abandoned
 from adjoin.report.page_words import is_page_of
 from adjoin.text import counted

@@ -161,6 +161,39 @@ def best_by_setting(candidates: Sequence[Candidate], *kept: Candidate | None) ->
     return sorted(found, key=candidates.index)
 
 
+def prepare_work(
+    data: Dataset,
+    *,
+    validation: float | None = None,
+    max_lag: int | None = None,
+    max_degree: int | None = None,
+    functions: Functions = (),
+    initial: str | None = None,
+    effort: str = "normal",
+    seed: int = 0,
+    n_jobs: int | None = None,
+    observe: Callable[[str], None] | None = None,
+) -> tuple[Work, dict[str, Any]]:
+    """What all steps of a discovery share, and what was asked for, as plain values.
+
+    Arguments that mean nothing are refused; nothing is computed yet.
+    """
+    work = Work(data, read_effort(effort), functions, initial, seed, n_jobs, observe)
+    for name, bound in (("max_lag", max_lag), ("max_degree", max_degree)):
+        if bound is not None:
+            require_count(name, bound)
+    asked = {
+        "effort": effort,
+        "validation": validation,
+        "max_lag": max_lag,
+        "max_degree": max_degree,
+        "functions": list(work.function_names),
+        "initial": initial,
+        "seed": seed,
+    }
+    return work, asked
+
+
 @one_blas_thread()
 def discover(
     data: Dataset | str | os.PathLike[str],
@@ -219,19 +252,18 @@ def discover(
         data = read_data(data, inputs, output)
     elif inputs is not None or output is not None:
         raise AdjoinError("inputs and output are columns of a file; a Dataset has its signals")
-    work = Work(data, read_effort(effort), functions, initial, seed, n_jobs, observe)
-    for name, bound in (("max_lag", max_lag), ("max_degree", max_degree)):
-        if bound is not None:
-            require_count(name, bound)
-    asked = {
-        "effort": effort,
-        "validation": validation,
-        "max_lag": max_lag,
-        "max_degree": max_degree,
-        "functions": list(work.function_names),
-        "initial": initial,
-        "seed": seed,
-    }
+    work, asked = prepare_work(
+        data,
+        validation=validation,
+        max_lag=max_lag,
+        max_degree=max_degree,
+        functions=functions,
+        initial=initial,
+        effort=effort,
+        seed=seed,
+        n_jobs=n_jobs,
+        observe=observe,
+    )
     with keep(checkpoint, partial(describe_run, "discover", asked, data), seed) as kept:
         work.kept = Kept(kept)
         folds = work.hold_out(validation, max_lag)

@@ -23,6 +23,7 @@ from adjoin.inference.search import Search
 NOT_THE_RESULT = ("n_jobs", "progress", "checkpoint", "memory_mb", "warm_start")
 """Arguments of which the result is no function."""
 
+_DATA = (("data", "the data"), ("held_out", "the held-out data"), ("test", "the test data"))
 _LENGTHS = ("samples", "max_samples", "burn_in")
 _LONGEST = 60  # characters of a value that is told
 
@@ -104,7 +105,7 @@ def differences(saved: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     if saved.get("kind") != now.get("kind"):
         return [f"it was begun by {saved.get('kind')}, and this is {now.get('kind')}"]
     found = [*_settings_differ(saved.get("settings", {}), now.get("settings", {}))]
-    for name, title in (("data", "the data"), ("held_out", "the held-out data")):
+    for name, title in _DATA:
         found += _data_differ(title, saved.get(name), now.get(name))
     if saved.get("adjoin") != now.get("adjoin"):
         found.append(f"adjoin was {saved.get('adjoin')} and is {now.get('adjoin')}")
