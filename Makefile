@@ -51,6 +51,7 @@ bench: install
 	$(BIN)/python benchmarks/abc_speed.py
 	$(BIN)/python benchmarks/page.py
 	$(BIN)/python benchmarks/after_sampling.py
+	$(BIN)/python benchmarks/sweep.py
 
 bench-cases: install
 	$(BIN)/python benchmarks/osa_academic.py

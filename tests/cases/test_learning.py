@@ -7,6 +7,7 @@ import io
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.cases.studies import wave_study
@@ -22,6 +23,7 @@ from adjoin.cases.waves import CASE, Waves
 from adjoin.cases.waves_learning import learning_findings, learning_section
 from adjoin.cases.white_box import fit_white_box
 from adjoin.cases.words import findings
+from adjoin.inference.checkpoint import Checkpoint
 from adjoin.scores import nmse
 
 
@@ -81,7 +83,7 @@ def test_the_page_has_the_curve_as_table_picture_and_file() -> None:
 
 
 def test_a_curve_is_learned_from_the_training_samples_it_says(
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = CASE.curve(Plan("waves"))
     assert [setup.initial_mode for setup in whole.setups] == [None, "residual", "joint"]
@@ -90,8 +92,14 @@ def test_a_curve_is_learned_from_the_training_samples_it_says(
     benchmark = datasets.waves(1)
     beyond = replace(benchmark, train=benchmark.train[:100], validation=None)
     plan = Plan("waves", n_jobs=1)
-    assert list(learn(short, plan, 1, benchmark)) == list(learn(short, plan, 1, beyond))
-    white = next(p for p in learn(short, plan, 1, benchmark) if p.number == 0)
+    found = list(learn(short, plan, 1, benchmark))
+    assert found == list(learn(short, plan, 1, beyond))
+    kept = Checkpoint(tmp_path)
+    for _ in range(2):  # drawn, and then read
+        assert list(learn(short, plan, 1, benchmark, kept)) == found
+    chains = [file.name for file in tmp_path.glob("curve-1-100.*.chain.0.arrays")]
+    assert len(chains) == 3
+    white = next(point for point in found if point.number == 0)
     run = fit_white_box(beyond).simulate(benchmark.test.u, benchmark.test.y[:10])
     assert white.free_run == pytest.approx(nmse(benchmark.test.y[10:], run[10:]), rel=0.01)
     monkeypatch.setattr(Waves, "setups", lambda case, plan: ())

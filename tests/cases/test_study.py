@@ -6,19 +6,20 @@ import json
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from tests.cases.studies import ACADEMIC, academic_study
 
-from adjoin import datasets
+from adjoin import AdjoinError, datasets
 from adjoin.cases import study as studies
 from adjoin.cases.case import Case, find_case
-from adjoin.cases.outcome import Row
+from adjoin.cases.outcome import Row, Study
 from adjoin.cases.outputs import study_files
 from adjoin.cases.plain_values import describe
 from adjoin.cases.setups import Plan
-from adjoin.cases.study import run_study
+from adjoin.cases.study import Step, run_study
 from adjoin.cases.tables import sheets
 from adjoin.cases.words import warnings_of
 from adjoin.data.dataset import Dataset, Record
@@ -112,6 +113,38 @@ def test_a_setup_that_cannot_be_run_becomes_a_row_that_says_why(
     assert list(facts["failed"]) == ["too long, λ_t = 5"]
     files = study_files(found)
     assert "could not be run" in files["index.html"]
+
+
+def _numbers(study: Study) -> dict[str, Any]:
+    """All that came of a study, but for seconds."""
+    facts = json.loads(json.dumps(describe(study)))
+    del facts["timing"]
+    for record in facts["scores"]:
+        del record["seconds_per_chain"]
+    return facts
+
+
+def test_a_study_that_is_stopped_goes_on_from_its_checkpoint(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    short = tuple(replace(s, samples=3000) for s in find_case("academic").setups(ACADEMIC))
+    monkeypatch.setattr(Case, "setups", lambda case, plan: short)
+
+    def stop_in_the_second(step: Step) -> None:
+        if step.number == 1:
+            raise KeyboardInterrupt
+
+    stopped = run_study(ACADEMIC, stop_in_the_second, tmp_path / "kept")
+    assert not stopped.is_complete
+    seconds = stopped.rows[0].seconds
+    found = run_study(ACADEMIC, checkpoint=tmp_path / "kept")
+    assert _numbers(found) == _numbers(run_study(ACADEMIC))
+    assert found.rows[0].seconds == seconds  # of the fit, not of reading it again
+    with pytest.raises(AdjoinError, match="seed was 0 and is 1"):
+        run_study(replace(ACADEMIC, seed=1), checkpoint=tmp_path / "kept")
+    (tmp_path / "kept" / "setup-0.chain.1.arrays").write_bytes(b"damaged")
+    with pytest.raises(AdjoinError, match="is damaged"):
+        run_study(ACADEMIC, checkpoint=tmp_path / "kept")
 
 
 def test_what_is_stopped_keeps_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:

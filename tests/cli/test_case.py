@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +14,9 @@ import pytest
 from tests.command import run
 
 from adjoin import AdjoinError
+from adjoin.cases.plain_values import describe
+from adjoin.cases.setups import Plan
+from adjoin.cases.study import run_study
 from adjoin.cli.case import case
 
 QUICK = ("case", "academic", "--objective", "osa", "--lambda-t", "5", "--chains", "2")
@@ -47,6 +53,59 @@ def test_the_tables_are_on_standard_output_and_messages_are_not() -> None:
     for text in ("Test errors", "paper", "1.154", "the true equation in 2 of 2 chains"):
         assert text in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+_HURRIED = """
+from tests.killing import hurry
+hurry()
+from adjoin.cli import main
+main()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals there")
+def test_a_case_that_was_killed_goes_on_by_resume_and_ends_with_the_same_numbers(
+    tmp_path: Path,
+) -> None:
+    out, kept = tmp_path / "academic", tmp_path / "academic" / "checkpoint"
+    command = [sys.executable, "-c", _HURRIED, *QUICK, "--out", str(out)]
+    with subprocess.Popen(
+        command, cwd=Path(__file__).parents[2], stderr=subprocess.DEVNULL
+    ) as process:
+        while not all((kept / f"setup-1.chain.{i}.arrays").exists() for i in (0, 1)):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.kill()
+    assert [file.name for file in out.iterdir()] == ["checkpoint"]
+    left = run(*QUICK, "--out", str(out))
+    assert left.returncode == 2
+    assert "pass --resume to go on with it, or --force" in " ".join(left.stderr.split())
+    other = run(*QUICK, "--out", str(out), "--resume", "--seed", "1")
+    assert other.returncode == 2
+    assert "seed was 0 and is 1" in " ".join(other.stderr.split())
+    done = run(*QUICK, "--out", str(out), "--resume", "--json")
+    assert done.returncode == 0, done.stderr
+    assert not kept.exists()
+    found = json.loads(done.stdout)
+    whole = json.loads(json.dumps(describe(run_study(Plan("academic", ("osa",), (5.0,), 2)))))
+    for facts in (found, whole):
+        for record in facts["scores"]:
+            del record["seconds_per_chain"]
+    for key in ("scores", "parameters", "best_by_validation", "notes", "is_complete"):
+        assert found[key] == whole[key], key
+    again = run(*QUICK, "--out", str(out), "--resume", "--json")
+    assert again.returncode == 0, again.stderr
+    assert "is finished: there is nothing to resume" in " ".join(again.stderr.split())
+    assert json.loads(again.stdout)["parameters"] == found["parameters"]
+    changed = run(*QUICK, "--out", str(out), "--resume", "--seed", "1")
+    assert changed.returncode == 2
+    assert "is of another case: seed was 0 and is 1" in " ".join(changed.stderr.split())
+
+
+def test_resume_needs_a_folder_to_go_on_in() -> None:
+    with pytest.raises(AdjoinError, match="pass both"):
+        case("academic", resume=True)
 
 
 def test_missing_silverbox_data_are_bad_data(tmp_path: Path) -> None:

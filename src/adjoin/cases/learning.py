@@ -16,6 +16,7 @@ from adjoin.cases.scoring import score_free_run, score_one_step
 from adjoin.cases.setups import Plan, Setup
 from adjoin.cases.white_box import fit_white_box
 from adjoin.datasets import Benchmark
+from adjoin.inference.checkpoint import Checkpoint
 from adjoin.model import Model
 
 WHITE_BOX = 0
@@ -86,11 +87,18 @@ def _quantile(errors: Sequence[float], share: float) -> float:
     return below + rest * (ordered[int(number) + 1] - below) if rest and below < math.inf else below
 
 
-def learn(curve: Curve, plan: Plan, seed: int, benchmark: Benchmark) -> Iterator[Point]:
-    """Every size and method on the data of one seed."""
+def learn(
+    curve: Curve, plan: Plan, seed: int, benchmark: Benchmark, kept: Checkpoint | None = None
+) -> Iterator[Point]:
+    """Every size and method on the data of one seed; chains are `kept` with those of the study."""
+    kept = kept or Checkpoint()
     for n_train in curve.sizes:
         data = replace(benchmark, train=benchmark.train[:n_train])
-        models = {setup.number: _fit(curve, plan, seed, setup, data) for setup in curve.setups}
+        place = kept.within(f"curve-{seed}-{n_train}")
+        models = {
+            setup.number: _fit(curve, plan, seed, setup, data, place.within(str(setup.number)))
+            for setup in curve.setups
+        }
         if (white := fit_white_box(data)) is not None:
             models[WHITE_BOX] = white
         for number, model in models.items():
@@ -99,9 +107,12 @@ def learn(curve: Curve, plan: Plan, seed: int, benchmark: Benchmark) -> Iterator
             yield Point(seed, n_train, number, free_run, one_step)
 
 
-def _fit(curve: Curve, plan: Plan, seed: int, setup: Setup, data: Benchmark) -> Model:
+def _fit(
+    curve: Curve, plan: Plan, seed: int, setup: Setup, data: Benchmark, place: Checkpoint
+) -> Model:
     """The MAP model of all chains together."""
-    identifier = setup.identifier(data.initial, curve.n_chains, seed, plan.n_jobs)
+    given = (data.initial, curve.n_chains, seed, plan.n_jobs)
+    identifier = setup.identifier(*given, checkpoint=place)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of so few samples; the error says what came of it
         fitted = identifier.fit(data.train)

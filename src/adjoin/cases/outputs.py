@@ -27,7 +27,7 @@ from adjoin.cases.table_parts import duration
 from adjoin.cases.tables import error_sheets, literature_sheet
 from adjoin.cases.words import about_objectives, command_of, findings, warnings_of
 from adjoin.errors import AdjoinError
-from adjoin.files import write_whole
+from adjoin.files import opened, write_whole
 from adjoin.report.case_markdown import make_case_markdown
 from adjoin.report.case_page import make_case_page, to_png
 from adjoin.report.case_parts import Card, CasePage, Drawing, Drawn, Section
@@ -181,6 +181,21 @@ def _csv(rows: list[dict[str, Any]]) -> str:
     import pandas as pd
 
     return pd.DataFrame(rows).to_csv(index=False, lineterminator="\n")
+
+
+def read_study(folder: Path) -> dict[str, Any]:
+    """The values of a study that was written: ``case.json``."""
+    with opened(folder / "case.json") as stream:
+        content = stream.read()
+    try:
+        found: dict[str, Any] = json.loads(content)
+        _ = found["description"], found["is_complete"], found["failed"]
+    except (ValueError, KeyError, TypeError):
+        raise AdjoinError(
+            f"'{folder / 'case.json'}' is damaged, or of another version of adjoin; pass --force to"
+            " run the case anew"
+        ) from None
+    return found
 
 
 def write_files(folder: Path, files: dict[str, str | bytes]) -> None:

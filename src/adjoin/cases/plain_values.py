@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from adjoin.cases.case import case_of
+from adjoin.cases.described import describe_study
 from adjoin.cases.outcome import Row, Study
 from adjoin.cases.scoring import PREDICTORS
 from adjoin.cases.setups import ABC, SIMULATION
@@ -169,6 +170,7 @@ def describe(study: Study) -> dict[str, Any]:
             "curve": len(case.curve_seeds(plan)),
             "data": None if plan.data is None else str(plan.data),
         },
+        "description": describe_study(plan, study.benchmark),
         "timing": {"total_s": study.seconds},
         "is_complete": study.is_complete,
         "version": __version__,

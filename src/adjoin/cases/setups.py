@@ -18,6 +18,7 @@ from adjoin.checks import is_real, require_count, require_seed
 from adjoin.errors import AdjoinError
 from adjoin.identifier import Identifier
 from adjoin.inference import objective
+from adjoin.inference.checkpoint import Checkpoint
 from adjoin.inference.ladder import PAPER
 from adjoin.inference.prior import Prior
 from adjoin.inference.runner import Observer
@@ -91,8 +92,12 @@ class Setup:
         seed: int,
         n_jobs: int | None = None,
         progress: bool | Observer = False,
+        checkpoint: Checkpoint | None = None,
     ) -> Identifier:
-        """The estimator; `initial` is the known physics, used if the setup asks for it."""
+        """The estimator; `initial` is the known physics, used if the setup asks for it.
+
+        Its chains are kept in the `checkpoint` of the study, where there is one.
+        """
         settings: dict[str, Any] = {}
         if self.initial_mode is not None:
             settings = {"initial": initial, "initial_mode": self.initial_mode}
@@ -115,6 +120,7 @@ class Setup:
             seed=seed,
             n_jobs=n_jobs,
             progress=progress,
+            checkpoint=checkpoint,
             **settings,
         )
 

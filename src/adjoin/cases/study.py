@@ -6,15 +6,18 @@ Receives a `Plan`; gives a `Study`, whose rows are plain values and the series t
 from __future__ import annotations
 
 import math
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from adjoin.cases.case import Case, case_of
+from adjoin.cases.described import describe_study
 from adjoin.cases.learning import Point, learn
 from adjoin.cases.outcome import NOISE, Parameter, Row, Series, Study, coefficients_by_term
 from adjoin.cases.scoring import (
@@ -28,12 +31,15 @@ from adjoin.cases.scoring import (
 from adjoin.cases.setups import Plan, Setup
 from adjoin.cases.white_box import fit_white_box
 from adjoin.datasets import Benchmark
-from adjoin.errors import AdjoinError, DivergenceWarning
+from adjoin.errors import AdjoinError, CheckpointError, DivergenceWarning
 from adjoin.grammar.equation import term_text
+from adjoin.inference.checkpoint import Checkpoint, keep
 from adjoin.inference.runner import Snapshot
 from adjoin.model import Model
 from adjoin.posterior import Posterior
 from adjoin.threads import n_workers
+
+_SECONDS = "seconds"
 
 
 class Step(NamedTuple):
@@ -51,10 +57,16 @@ class Step(NamedTuple):
 Watcher = Callable[[Step], None]
 
 
-def run_study(plan: Plan, watch: Watcher = lambda step: None) -> Study:
+def run_study(
+    plan: Plan,
+    watch: Watcher = lambda step: None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> Study:
     """Run every setup of a plan; one that cannot be run becomes a row that says why.
 
-    Ctrl-C ends it with the rows that are done; with none it is raised.
+    Ctrl-C ends it with the rows that are done; with none it is raised. In a folder called
+    `checkpoint` all chains are kept: the same study goes on from there, and ends with the same
+    numbers, but for seconds.
     """
     begin = time.perf_counter()
     case = case_of(plan)
@@ -68,16 +80,18 @@ def run_study(plan: Plan, watch: Watcher = lambda step: None) -> Study:
     rows: list[Row] = []
     curve: list[Point] = []
     is_complete = True
-    try:
-        for number, (setup, data) in enumerate(work):
-            rows.append(_run(case, plan, number, setup, data, watch))
-            watch(Step(number, setup.label, 1.0, rows[-1]))
-        for points in _learn(case, plan, len(work), watch):
-            curve += points
-    except KeyboardInterrupt:
-        if not rows:
-            raise
-        is_complete = False
+    with keep(checkpoint, partial(describe_study, plan, benchmark), plan.seed) as kept:
+        try:
+            for number, (setup, data) in enumerate(work):
+                place = kept.within(f"setup-{number}")
+                rows.append(_run(case, plan, number, setup, data, watch, place))
+                watch(Step(number, setup.label, 1.0, rows[-1]))
+            for points in _learn(case, plan, len(work), watch, kept):
+                curve += points
+        except KeyboardInterrupt:
+            if not rows:
+                raise
+            is_complete = False
     return Study(
         plan,
         benchmark,
@@ -91,19 +105,28 @@ def run_study(plan: Plan, watch: Watcher = lambda step: None) -> Study:
     )
 
 
-def _learn(case: Case, plan: Plan, number: int, watch: Watcher) -> Iterator[list[Point]]:
+def _learn(
+    case: Case, plan: Plan, number: int, watch: Watcher, kept: Checkpoint
+) -> Iterator[list[Point]]:
     """The learning curve, seed by seed."""
     curve, seeds = case.curve(plan), case.curve_seeds(plan)
     for i, seed in enumerate(seeds):
         assert curve is not None
         label = f"learning curve, data set {i + 1} of {len(seeds)}"
         watch(Step(number, label, i / len(seeds)))
-        yield list(learn(curve, plan, seed, case.make_benchmark(replace(plan, seed=seed))))
+        data = case.make_benchmark(replace(plan, seed=seed))
+        yield list(learn(curve, plan, seed, data, kept))
         watch(Step(number, label, (i + 1) / len(seeds)))
 
 
 def _run(
-    case: Case, plan: Plan, number: int, setup: Setup, benchmark: Benchmark, watch: Watcher
+    case: Case,
+    plan: Plan,
+    number: int,
+    setup: Setup,
+    benchmark: Benchmark,
+    watch: Watcher,
+    place: Checkpoint,
 ) -> Row:
     """Fit, select, and then look at the test sets."""
     done = [0] * plan.n_chains
@@ -117,8 +140,10 @@ def _run(
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", DivergenceWarning)  # scores and shares of draws say it
         try:
-            fitted = _fit(plan, setup, benchmark, observe)
+            fitted = _fit(plan, setup, benchmark, observe, place)
             row = _scored(setup, fitted, benchmark, case.n_draws)
+        except CheckpointError:  # it is no fault of the setup, and all others would have it too
+            raise
         except AdjoinError as error:
             row = Row(setup, error=str(error))
     return replace(row, notes=tuple(dict.fromkeys(str(warning.message) for warning in caught)))
@@ -132,14 +157,20 @@ class _Fitted(NamedTuple):
 
 
 def _fit(
-    plan: Plan, setup: Setup, benchmark: Benchmark, observe: Callable[[Snapshot], None]
+    plan: Plan,
+    setup: Setup,
+    benchmark: Benchmark,
+    observe: Callable[[Snapshot], None],
+    place: Checkpoint | None = None,
 ) -> _Fitted:
     """The posterior, and the chain that validation selects; no test set is within reach."""
+    place = place or Checkpoint()
     train, validation = benchmark.train, benchmark.validation
     assert validation is not None
     if setup.n_train is not None:
         train = train[: setup.n_train]
-    identifier = setup.identifier(benchmark.initial, plan.n_chains, plan.seed, plan.n_jobs, observe)
+    given = (benchmark.initial, plan.n_chains, plan.seed, plan.n_jobs, observe)
+    identifier = setup.identifier(*given, checkpoint=place)
     begin = time.process_time()
     all_chains = identifier.fit(train).posterior_
     spent = time.process_time() - begin
@@ -150,8 +181,17 @@ def _fit(
     # What other programs take does not count, nor does compiling: the smaller has only one of them.
     cores = n_workers(plan.n_jobs, plan.n_chains)
     taken = cores * (all_chains.timing["total_s"] - all_chains.timing["compile_s"])
-    seconds = min(spent, taken) / plan.n_chains
+    seconds = _kept_seconds(place, min(spent, taken) / plan.n_chains)
     return _Fitted(all_chains, selected, math.inf if error is None else error, seconds)
+
+
+def _kept_seconds(place: Checkpoint, seconds: float) -> float:
+    """Of a fit that was finished before and has only been read, what it took then."""
+    found = place.read(_SECONDS)
+    if found is None:
+        found = {"seconds": np.array([seconds])}
+        place.write(_SECONDS, found)
+    return float(found["seconds"][0])
 
 
 def _scored(setup: Setup, fitted: _Fitted, benchmark: Benchmark, n_draws: int) -> Row:

@@ -13,6 +13,13 @@ import typer
 
 from adjoin.cases.registry import CASES
 from adjoin.cli.output import ForceOption, JsonOption, console, print_json, say
+from adjoin.cli.resuming import (
+    ResumeOption,
+    begin_at,
+    require_left,
+    say_how_to_go_on,
+    saying_how_to_go_on,
+)
 from adjoin.cli.run import allow_overwriting
 from adjoin.errors import AdjoinError
 
@@ -20,6 +27,7 @@ if TYPE_CHECKING:
     from adjoin.cases.outcome import Study
     from adjoin.cases.setups import Plan
     from adjoin.cases.study import Step, Watcher
+    from adjoin.datasets import Benchmark
     from adjoin.report.case_parts import Finding
 
 *_OTHERS, _LAST = CASES
@@ -65,18 +73,20 @@ def case(
         Path | None,
         typer.Option(metavar="DIR", help="A folder for the page, tables and pictures."),
     ] = None,
+    resume: ResumeOption = False,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a case study of the paper again, its figures beside ours.
 
     Says first how long it will take. With --out: a page (index.html and
-    index.md), CSV tables, pictures and case.json.
+    index.md), CSV tables, pictures and case.json; and what is drawn is
+    saved every few seconds, so that a case that was stopped, or killed,
+    goes on by the same command with --resume.
 
     [dim]Example:[/dim] adjoin case academic --objective prediction --out academic
     """
-    if out is not None:
-        _require_folder(out, force)
+    kept = _require_begin(out, resume, force)
     with console(stderr=True).status("reading the data …"):
         from adjoin.cases import estimate
         from adjoin.cases.case import case_of
@@ -85,13 +95,22 @@ def case(
 
         objectives = tuple(part.strip() for part in objective.split(","))
         plan = Plan(name, objectives, _rates(lambda_t), chains, quick, seed, jobs, data, curve)
-        case_of(plan).benchmark(plan)  # what cannot be read is refused before anything is promised
+        # What cannot be read is refused before anything is promised.
+        benchmark = case_of(plan).benchmark(plan)
         factor = estimate.machine_factor()
         expected = estimate.estimate(plan, factor)
+    if out is not None and resume and not force and _is_finished(out, plan, benchmark, as_json):
+        return
     _announce(plan, estimate.in_words(expected))
-    with _watching(plan, factor) as watch:
-        study = run_study(plan, watch)
+    with _held(out), saying_how_to_go_on(kept), _watching(plan, factor) as watch:
+        study = run_study(plan, watch, kept)
     _finish(study, out, expected, as_json)
+    if kept is not None and study.is_complete:
+        from adjoin.inference.checkpoint import remove
+
+        remove(kept)
+    elif kept is not None:
+        say_how_to_go_on(kept)
     if study.failed or not study.is_complete:
         raise typer.Exit(1)
 
@@ -103,8 +122,68 @@ def _rates(text: str) -> tuple[float, ...]:
         raise AdjoinError(f"--lambda-t is numbers, such as 1,5,20, not '{text}'") from None
 
 
-def _require_folder(folder: Path, force: bool) -> None:
-    """Refuse, before anything is computed, a folder that cannot be written to or is taken."""
+def _require_begin(out: Path | None, resume: bool, force: bool) -> Path | None:
+    """Refuse what would lose a case that was run or begun; else where its checkpoint is."""
+    if out is None:
+        if resume:
+            raise AdjoinError("--resume goes on with the case that --out names; pass both")
+        return None
+    _require_folder(out)
+    kept, study = out / "checkpoint", out / "case.json"
+    is_left = require_left(kept, resume, force)
+    if study.exists() and not resume:
+        allow_overwriting(study, force)
+    begin_at(kept, is_left, resume, study.exists())
+    return kept
+
+
+def _is_finished(out: Path, plan: Plan, benchmark: Benchmark, as_json: bool) -> bool:
+    """Whether a case that is to be resumed has nothing left to do; then it is shown.
+
+    Raises
+    ------
+    AdjoinError
+        If it is another case, or a part of one whose checkpoint is gone.
+    """
+    from adjoin.cases.described import describe_study
+    from adjoin.cases.outputs import read_study
+    from adjoin.inference.checkpoint import is_checkpoint
+    from adjoin.inference.described import differences
+
+    if not (out / "case.json").exists() or is_checkpoint(out / "checkpoint"):
+        return False
+    facts = read_study(out)
+    if words := differences(facts["description"], describe_study(plan, benchmark)):
+        raise AdjoinError(
+            f"'{out}' is of another case: {'; '.join(words)}. Pass --force too to replace it, or"
+            " name another folder"
+        )
+    if not facts["is_complete"]:
+        raise AdjoinError(
+            f"'{out}' was interrupted, and its checkpoint is gone; pass --force to begin anew"
+        )
+    say(f"{out} is finished: there is nothing to resume; its page is {out / 'index.html'}")
+    if as_json:
+        print_json({**facts, "written": {}})
+    if facts["failed"]:
+        raise typer.Exit(1)
+    return True
+
+
+@contextmanager
+def _held(out: Path | None) -> Iterator[None]:
+    """Make the folder that the checkpoint is in; one that stays empty goes."""
+    if out is not None:
+        out.mkdir(exist_ok=True)
+    try:
+        yield
+    finally:
+        if out is not None and not any(out.iterdir()):
+            out.rmdir()
+
+
+def _require_folder(folder: Path) -> None:
+    """Refuse, before anything is computed, a folder that cannot be written to."""
     if folder.exists() and not folder.is_dir():
         raise AdjoinError(f"'{folder}' is a file; name a folder")
     where = folder if folder.is_dir() else folder.resolve().parent
@@ -114,8 +193,6 @@ def _require_folder(folder: Path, force: bool) -> None:
     except OSError as error:
         reason = error.strerror or "it cannot be written to"
         raise AdjoinError(f"cannot write to the folder '{folder}': {reason}") from None
-    if (study := folder / "case.json").exists():
-        allow_overwriting(study, force)
 
 
 def _announce(plan: Plan, words: str) -> None:

@@ -54,32 +54,45 @@ def require_begin(
 
     A left-over checkpoint is gone on with by ``--resume`` and thrown away by ``--force`` alone.
     """
-    from adjoin.inference.checkpoint import is_checkpoint, remove, require_free
-
     folder = checkpoint_of(out)
     if folder is None or out is None:
         if resume:
             raise AdjoinError("--resume goes on with the run that --out names; pass both")
         require_writable({"report": page}, inputs, force)
         return None
-    is_left = is_checkpoint(folder)
-    if is_left:
-        require_free(folder)
-    if is_left and not resume and not force:
+    is_left = require_left(folder, resume, force)
+    # What an interrupted run wrote is written again when it goes on.
+    own = ("run", "report") if page is None or is_page_of(page, out.name) else ("run",)
+    require_writable({"run": out, "report": page}, inputs, force, own if resume else ())
+    begin_at(folder, is_left, resume, out.exists())
+    return folder
+
+
+def require_left(folder: Path, resume: bool, force: bool) -> bool:
+    """Whether a checkpoint is left; refused where it was not said what is to become of it."""
+    from adjoin.inference.checkpoint import is_checkpoint, require_free
+
+    if not is_checkpoint(folder):
+        return False
+    require_free(folder)
+    if not resume and not force:
         raise AdjoinError(
             f"a run that was stopped has left '{folder}': pass --resume to go on with it, or"
             " --force to begin anew"
         )
-    # What an interrupted run wrote is written again when it goes on.
-    own = ("run", "report") if page is None or is_page_of(page, out.name) else ("run",)
-    require_writable({"run": out, "report": page}, inputs, force, own if resume else ())
+    return True
+
+
+def begin_at(folder: Path, is_left: bool, resume: bool, is_finished: bool) -> None:
+    """Throw a checkpoint away, or say whether it is gone on with."""
+    from adjoin.inference.checkpoint import remove
+
     if is_left and not resume:
         remove(folder)
     elif is_left:
         say(f"going on from {folder}")
-    elif resume and not out.exists():
+    elif resume and not is_finished:
         say(f"there is no {folder} to go on from: the run begins")
-    return folder
 
 
 def find_finished(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from adjoin.errors import AdjoinError
 from adjoin.files import write_whole
+from adjoin.inference.described import plain as plain_values
 from adjoin.markup import html_heading, html_notes, html_table
 from adjoin.posterior import Posterior, load
 from adjoin.sweeps.folder import DONE, FAILED, RUN, TABLE
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 WAITING = "waiting"
 """The state of a job that has not begun."""
+_NOT_TOLD = ("described", "traceback", "source")
 HEADS = ("setting", "free run %", "lowest", "highest", "terms", "seconds", "seeds")
 
 
@@ -192,31 +194,31 @@ class Sweep:
     @property
     def plain(self) -> dict[str, Any]:
         """All of it as JSON has it; scores have the one shape of all JSON."""
-        left_out = ("described", "traceback", "source")
-        return {
-            "folder": str(self.folder),
-            "jobs": [
-                {
-                    **{k: v for k, v in job.plain.items() if k not in left_out},
-                    **{
-                        k: v for k, v in self.records.get(job.name, {}).items() if k not in left_out
-                    },
-                    "state": self._state(job),
-                    "skipped": job.name in self.skipped,
-                    "run": str(self.folder / job.name / RUN) if self._state(job) == DONE else None,
-                }
-                for job in self.jobs
-            ],
-            "summary": [
-                {k: None if _is_lost(v) else v for k, v in group._asdict().items()}
-                for group in self.groups
-            ],
-            "n_jobs": len(self.jobs),
-            "n_done": sum(self._state(job) == DONE for job in self.jobs),
-            "n_skipped": len(self.skipped),
-            "failed": self.failed,
-            "version": __version__,
+        found: dict[str, Any] = plain_values(
+            {
+                "folder": str(self.folder),
+                "jobs": [self._facts(job) for job in self.jobs],
+                "summary": [_finite(group) for group in self.groups],
+                "n_jobs": len(self.jobs),
+                "n_done": sum(self._state(job) == DONE for job in self.jobs),
+                "n_skipped": len(self.skipped),
+                "failed": self.failed,
+                "version": __version__,
+            }
+        )
+        return found
+
+    def _facts(self, job: Job) -> dict[str, Any]:
+        """What is told of a job: its record, but for what only whoever mends it wants to know."""
+        state = self._state(job)
+        facts = {
+            **job.plain,
+            **self.records.get(job.name, {}),
+            "state": state,
+            "skipped": job.name in self.skipped,
+            "run": str(self.folder / job.name / RUN) if state == DONE else None,
         }
+        return {name: value for name, value in facts.items() if name not in _NOT_TOLD}
 
     def write_table(self) -> None:
         """Save the table of jobs as CSV, beside their folders."""
@@ -233,5 +235,7 @@ def _rank(value: float | None) -> float:
     return math.inf if value is None else value
 
 
-def _is_lost(value: Any) -> bool:
-    return isinstance(value, float) and not math.isfinite(value)
+def _finite(group: Group) -> dict[str, Any]:
+    """A group as plain values; the error of a free run that was lost is none."""
+    facts = group._asdict()
+    return {name: None if value == math.inf else value for name, value in facts.items()}

@@ -21,7 +21,7 @@ from typing import Any
 from adjoin.errors import AdjoinError
 from adjoin.files import opened, remove_partials, write_whole
 from adjoin.inference.checkpoint import is_checkpoint, remove
-from adjoin.inference.described import differences
+from adjoin.inference.described import differences, plain
 from adjoin.sweeps.plan import Source
 
 MANIFEST, LOCK, TABLE = "sweep.json", "lock", "table.csv"
@@ -72,7 +72,7 @@ def write_record(folder: Path, record: Mapping[str, Any]) -> None:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise AdjoinError(f"cannot write '{folder}': {error.strerror or error}") from None
-    write_whole(folder / RECORD, json.dumps(record, indent=1, allow_nan=False) + "\n")
+    write_whole(folder / RECORD, json.dumps(plain(record), indent=1, allow_nan=False) + "\n")
 
 
 def read_record(folder: Path) -> dict[str, Any] | None:
@@ -110,6 +110,7 @@ def look(
         record = read_record(folder / name)
         if record is None:
             continue
+        remove_partials(folder / name)
         if words := differences(record["described"], wanted):
             changed[name] = "; ".join(words)
         else:

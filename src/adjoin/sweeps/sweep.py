@@ -198,8 +198,13 @@ def _is_compiled(command: str, objective: str, has_noise: bool) -> bool:
 def _run(tasks: Sequence[Task], place: Executor, retries: int) -> Iterator[dict[str, Any]]:
     """Have tasks run; what came of each when it is done or has failed for the last time."""
     tries = dict.fromkeys((task["folder"] for task in tasks), 0)
-    pending = {place.submit(run_job, task): task for task in tasks}
+    pending: dict[Future[dict[str, Any]], Task] = {}
     try:
+        for task in tasks:
+            if (future := _submit(place, task)) is not None:
+                pending[future] = task
+            else:
+                yield _failed(task, "the executor takes no more jobs")
         while pending:
             done, _ = wait(pending, timeout=_TICK, return_when=FIRST_COMPLETED)
             for future in done:
@@ -219,7 +224,7 @@ def _run(tasks: Sequence[Task], place: Executor, retries: int) -> Iterator[dict[
 
 
 def _submit(place: Executor, task: Task) -> Future[Any] | None:
-    """Try once more; None where nothing can be tried there any more."""
+    """Hand a job out; None where nothing can be run any more."""
     try:
         return place.submit(run_job, task)
     except RuntimeError:  # broken, or shut down
@@ -239,8 +244,14 @@ def _outcome(future: Future[Any], task: Task) -> dict[str, Any]:
     else:
         if not isinstance(error, Exception):
             raise error
-        said = str(error) or type(error).__name__
-        record = begin_record(task) | {"state": FAILED, "error": said}
+        return _failed(task, str(error) or type(error).__name__)
+    write_record(Path(task["folder"]), record)
+    return record
+
+
+def _failed(task: Task, error: str) -> dict[str, Any]:
+    """Of a job that could not say itself that it has failed."""
+    record = begin_record(task) | {"state": FAILED, "error": error}
     write_record(Path(task["folder"]), record)
     return record
 
