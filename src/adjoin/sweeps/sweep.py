@@ -6,6 +6,7 @@ its data, settings and seed alone, not on the process it is in nor on how many t
 
 from __future__ import annotations
 
+import inspect
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from typing import Any
 from adjoin.checks import is_count, require_count
 from adjoin.errors import AdjoinError
 from adjoin.files import locked
+from adjoin.identifier import Identifier
 from adjoin.inference.engines import find_engine
 from adjoin.inference.objective import SIMULATION
 from adjoin.kernels._jit import is_compiled
@@ -42,6 +44,8 @@ from adjoin.text import counted
 from adjoin.threads import n_workers
 
 Task = dict[str, Any]
+_MEMORY_MB = inspect.signature(Identifier).parameters["memory_mb"].default
+"""For the tables of all processes together, as a fit has it for all its threads."""
 _TICK = 0.2  # seconds between two moments at which Ctrl-C is heard
 
 
@@ -111,15 +115,20 @@ def sweep(
         records = look(folder, described, force)
         write_manifest(folder, [job.name for job in jobs])
         is_old = {job.name: is_finished(folder / job.name, records.get(job.name)) for job in jobs}
+        n_processes = n_workers(n_jobs, sum(not old for old in is_old.values()))
+        memory_mb = None if executor is not None else max(_MEMORY_MB // n_processes, 1)
         tasks = [
-            _task(job, folder / job.name, described[job.name], records.get(job.name))
+            {
+                **_task(job, folder / job.name, described[job.name], records.get(job.name)),
+                "memory_mb": memory_mb,
+            }
             for job in jobs
             if not is_old[job.name]
         ]
         teller = _Teller(say, len(jobs), len(jobs) - len(tasks))
         found = Sweep(folder, jobs, records, frozenset(n for n, old in is_old.items() if old))
         try:
-            with _somewhere(executor, n_workers(n_jobs, len(tasks))) as place:
+            with _somewhere(executor, n_processes) as place:
                 for batch in _batches(tasks, executor is not None):
                     for record in _run(batch, place, retries):
                         records[record["name"]] = record

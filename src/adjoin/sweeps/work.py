@@ -41,8 +41,9 @@ def run_job(task: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     task : mapping
-        ``job`` (its plain values), ``described`` (what it is to be of), ``folder`` (its own) and
-        ``attempts`` (how many there have been with this one).
+        ``job`` (its plain values), ``described`` (what it is to be of), ``folder`` (its own),
+        ``attempts`` (how many there have been with this one) and ``memory_mb`` (for tables; None:
+        that of a fit).
     """
     folder, begin = Path(task["folder"]), time.perf_counter()
     record = begin_record(task)
@@ -87,13 +88,15 @@ def _done(task: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     parts = read_parts(source_of(job["source"]))
     if found := differences(task["described"], describe(job, parts)):
         raise AdjoinError(f"since the sweep began, {'; '.join(found)}; start it again")
-    posterior = _found(job, parts, folder / CHECKPOINT)
+    posterior = _found(job, parts, folder / CHECKPOINT, task["memory_mb"])
     posterior.save(folder / RUN)
     test = Path(job["source"]["test"][0]).name if parts.test is not None else "test"
     return {"state": DONE, **_findings(assess(posterior, parts.test, test_name=test))}
 
 
-def _found(job: Mapping[str, Any], parts: Parts, checkpoint: Path) -> Posterior:
+def _found(
+    job: Mapping[str, Any], parts: Parts, checkpoint: Path, memory_mb: int | None
+) -> Posterior:
     """The posterior, which knows the command that would make it again."""
     source = job["source"]
     share = source["validation"] if isinstance(source["validation"], float) else None
@@ -103,7 +106,8 @@ def _found(job: Mapping[str, Any], parts: Parts, checkpoint: Path) -> Posterior:
     if job["command"] == DISCOVER:
         found = discover(parts.everything, **asked_of(job), checkpoint=checkpoint)
         return found.with_source(source["files"], typed).posterior
-    identifier = identifier_of(job, checkpoint=checkpoint)
+    room = {} if memory_mb is None else {"memory_mb": memory_mb}
+    identifier = identifier_of(job, checkpoint=checkpoint, **room)
     identifier.fit(parts.train, held_out=parts.held_out)
     if not identifier.is_complete_:
         raise KeyboardInterrupt  # half a run is no result to hold against the others
