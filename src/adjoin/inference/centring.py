@@ -12,6 +12,8 @@ function of the data alone. Receives a problem in both units; gives the `Identif
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
+
 import numpy as np
 
 from adjoin.data.dataset import Dataset
@@ -71,9 +73,10 @@ def choose_scaling(
     n_jobs: int | None = None,
     progress: bool | None = None,
     checkpoint: Checkpoint | None = None,
+    executor: Executor | None = None,
 ) -> tuple[Scaling, float]:
     """The better units, deviations if they are so by `MARGIN`, and by how much they are."""
-    gain = compare_units(raw, centred, n_jobs, progress, checkpoint)
+    gain = compare_units(raw, centred, n_jobs, progress, checkpoint, executor)
     return (centred if gain > MARGIN else raw).problem.rows.scaling, gain
 
 
@@ -83,6 +86,7 @@ def compare_units(
     n_jobs: int | None = None,
     progress: bool | None = None,
     checkpoint: Checkpoint | None = None,
+    executor: Executor | None = None,
 ) -> float:
     """By how much the best posterior of deviations exceeds that of raw signals, in nats.
 
@@ -91,7 +95,7 @@ def compare_units(
     found: dict[Candidate, None] = {}
     for engine, name in ((raw, "units-raw"), (centred, "units-deviations")):
         part = None if checkpoint is None else checkpoint.part(name)
-        found |= dict.fromkeys(find_candidates(engine, n_jobs, progress, part))
+        found |= dict.fromkeys(find_candidates(engine, n_jobs, progress, part, executor))
     best = [
         max(one.log_prior + log_evidence(engine, one.structure, one.coefficient) for one in found)
         for engine in (raw, centred)
@@ -104,6 +108,7 @@ def find_candidates(
     n_jobs: int | None = None,
     progress: bool | None = None,
     part: Part | None = None,
+    executor: Executor | None = None,
 ) -> list[Candidate]:
     """The best structures that a short run finds; its chains may be `part` of a checkpoint.
 
@@ -113,7 +118,8 @@ def find_candidates(
         warm_up(engine)
     seed = np.random.SeedSequence(_SEED)
     with watching(progress, N_CHAINS, N_SAMPLES, "units") as observer:
-        sampled = run_chains(engine, N_CHAINS, N_SAMPLES, seed, n_jobs, observer, None, part)
+        how = (n_jobs, observer, executor, part)
+        sampled = run_chains(engine, N_CHAINS, N_SAMPLES, seed, *how)
     if not sampled.is_complete:
         raise KeyboardInterrupt
     found = [one for trace in sampled.traces.values() for one in best_candidates(engine, trace)]
