@@ -13,6 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Executor, Future
+from concurrent.futures import wait as wait_for
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -113,7 +114,7 @@ class ClusterExecutor(Executor):
 
     def stop(self) -> None:
         """Tell all work under way, and all that waits, to come to its end early."""
-        with suppress(OSError, TimeoutError):  # who is gone does not go on
+        with suppress(OSError, TimeoutError, RuntimeError):  # who is gone does not go on
             self._client.run(worker.stop, self._name, on_error="ignore")
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -127,8 +128,7 @@ class ClusterExecutor(Executor):
             for future in waiting:
                 future.cancel()
         elif wait:
-            for future in waiting:
-                future.exception()
+            wait_for(waiting)
 
     def _forget(self, sent: Future[Any], found: Future[Any]) -> None:
         with self._lock:
