@@ -19,13 +19,15 @@ from typing import Any
 import numpy as np
 import pytest
 from tests import killing
+from tests.command import run
 from tests.systems import BEHIND, quick, simulated
 
-from adjoin import AdjoinError, discover
+from adjoin import AdjoinError, discover, load
 from adjoin.cluster import connection, worker
 from adjoin.cluster.executor import ClusterExecutor, executor_of
 from adjoin.inference import checkpoint, runner
 from adjoin.inference.runner import Snapshot
+from adjoin.inference.traces import to_arrays
 
 distributed = pytest.importorskip(
     "distributed", reason="clusters need Dask: pip install 'adjoin[dask]'"
@@ -142,6 +144,23 @@ def test_ctrl_c_gives_what_there_is_and_threads_go_on_from_it(client: Any, tmp_p
     assert first[0] > 5_000  # it did not begin anew
     whole = quick(**given | {"checkpoint": None}).fit(U, Y).posterior_
     assert killing.digest(threads.posterior_) == killing.digest(whole)
+
+
+def test_a_command_works_there_and_its_run_does_not_say_where(cluster: Any, tmp_path: Path) -> None:
+    rig, out = tmp_path / "rig.csv", tmp_path / "rig.nc"
+    np.savetxt(rig, np.column_stack([U, Y]), delimiter=",", header="u,y", comments="")
+    small = ("--samples", "2000", "--chains", "2", "--max-lag", "2", "--max-degree", "2")
+    there = ("--scheduler", cluster.scheduler_address, "--seed", "0", "--out", str(out))
+    done = run("fit", str(rig), "--output", "y", *small, *there)
+    assert done.returncode == 0, done.stderr
+    found, here = load(out), quick().fit(U, Y).posterior_
+    for one, other in zip(found.traces, here.traces, strict=True):
+        left, right = to_arrays(one), to_arrays(other)
+        assert {k: v.tobytes() for k, v in left.items()} == {
+            k: v.tobytes() for k, v in right.items()
+        }
+    assert "scheduler" not in (found.settings.options or {})
+    assert cluster.scheduler_address not in done.stdout
 
 
 def test_a_function_of_the_users_own_script_goes_there(client: Any) -> None:

@@ -38,7 +38,7 @@ KeepOption = Annotated[
     ),
 ]
 
-_NOT_COMPARED = ("jobs", "scheduler")
+_NOT_COMPARED = ("jobs",)
 _LENGTHS = ("samples", "max_samples", "burn_in")
 
 

@@ -8,7 +8,7 @@ function of its setting, its data and its seed alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice, product
 from typing import Any
@@ -24,7 +24,6 @@ from adjoin.discovery.settings import LINEAR, Setting
 from adjoin.discovery.workers import Workers
 from adjoin.forward import forward_selection
 from adjoin.model import Model
-from adjoin.modelling.digits import FittedTo
 
 N_BLOCKS = 5
 """Stretches of a fold over which errors are summed up, to see how much they vary."""
@@ -69,26 +68,6 @@ def grow(setting: Setting, data: Dataset, known: dict[str, Any], seed: int) -> d
         **known,
     )
     return {len(model.structure): model for model in path.models}
-
-
-def grow_for(
-    workers: Workers, setting: Setting, data: Dataset, known: dict[str, Any], seed: int
-) -> dict[int, Model]:
-    """The same by whoever works; the data do not come back with every model."""
-    found = workers.call(_grow_bare, setting, workers.share(data), known, seed)
-    return {
-        size: model if n_seed is None else replace(model, fitted_to=FittedTo(data, n_seed))
-        for size, (model, n_seed) in found.items()
-    }
-
-
-def _grow_bare(
-    setting: Setting, data: Dataset, known: dict[str, Any], seed: int
-) -> dict[int, tuple[Model, int | None]]:
-    return {
-        size: (replace(model, fitted_to=None), model.fitted_to.n_seed if model.fitted_to else None)
-        for size, model in grow(setting, data, known, seed).items()
-    }
 
 
 def held_out_errors(

@@ -19,6 +19,7 @@ from adjoin.checks import require_seed
 from adjoin.data.dataset import Dataset
 from adjoin.data.scaling import Scaling
 from adjoin.discovery.folds import Fold, make_folds
+from adjoin.discovery.grown import grow_for
 from adjoin.discovery.kept import Kept
 from adjoin.discovery.lags import ORDERS, far_lags
 from adjoin.discovery.posteriors import Drawn, agrees, choose_settings, draw, sample
@@ -33,7 +34,7 @@ from adjoin.discovery.ranking import (
     rank,
     still_growing,
 )
-from adjoin.discovery.scan import N_BLOCKS, Path, grow_for, scan, variance
+from adjoin.discovery.scan import N_BLOCKS, Path, scan, variance
 from adjoin.discovery.second_look import Look, larger, look_again, telling
 from adjoin.discovery.settings import LINEAR, Effort, Setting, make_settings
 from adjoin.discovery.workers import Workers
