@@ -204,7 +204,7 @@ class TraceLog:
 
     encoding: Encoding
     structures: dict[tuple[int, ...], int] = field(default_factory=dict)
-    _seen: dict[bytes, tuple[int, Int1D | None]] = field(default_factory=dict)
+    _seen: dict[bytes, tuple[int, Int1D]] = field(default_factory=dict)
     _structure: list[Int1D] = field(default_factory=list)
     _n_terms: list[Int1D] = field(default_factory=list)
     _theta: list[Float1D] = field(default_factory=list)
@@ -227,40 +227,45 @@ class TraceLog:
     def drain(self, buffer: Trace) -> None:
         """Take over what a buffer holds, and empty it; its counters go on counting."""
         n_draws, n_theta = buffer.cursor.n_draws[0], buffer.cursor.n_theta[0]
-        start = np.flatnonzero(buffer.is_new[:n_draws])
-        end = np.append(start[1:], n_draws)[: len(start)]  # none of none
-        numbers = np.empty(len(start), dtype=np.int64)
-        theta = buffer.theta[:n_theta].copy()
-        place = key_place = 0
-        for i, (first, last) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
-            size = int(buffer.n_terms[first])
-            numbers[i], order = self._recognise(buffer.key[key_place : key_place + size])
-            width = size * (last - first)
-            if order is not None:
-                block = theta[place : place + width].reshape(last - first, size)
-                block[:] = block[:, order]
-            place += width
-            key_place += size
-        self._structure.append(np.repeat(numbers, end - start))
-        self._n_terms.append(buffer.n_terms[:n_draws].copy())
-        self._theta.append(theta)
+        is_new, n_terms = buffer.is_new[:n_draws] != 0, buffer.n_terms[:n_draws].copy()
+        stay = np.cumsum(is_new) - 1  # of every draw: which of the stays in one structure it is in
+        edge = np.append(0, np.cumsum(n_terms[is_new]))
+        numbers, order = self._recognise(buffer.key[: edge[-1]], edge)
+        # In canonical order coefficient j of a draw is the one that the chain has at order[j].
+        first = np.cumsum(n_terms) - n_terms
+        here = np.arange(n_theta) + np.repeat(edge[stay] - first, n_terms)
+        self._structure.append(numbers[stay])
+        self._n_terms.append(n_terms)
+        self._theta.append(buffer.theta[order[here] + np.repeat(first, n_terms)])
         scalars = [getattr(buffer, name)[:n_draws] for name in _SCALARS]
         self._scalar.append(np.array([*scalars, *buffer.own[:n_draws].T]))
         for written in buffer.cursor:
             written[:] = 0
 
-    def _recognise(self, keys: Int1D) -> tuple[int, Int1D | None]:
-        """The number of the structure of these terms, and how to put them into canonical order."""
-        code = keys.tobytes()
+    def _recognise(self, keys: Int1D, edge: Int1D) -> tuple[Int1D, Int1D]:
+        """The numbers of structures that lie end to end, and where each one's terms belong.
+
+        That is, end to end as well, the places of a structure's terms in canonical order.
+        """
         if len(self._seen) > _MOST_SEEN:
             self._seen.clear()
-        if code not in self._seen:
-            digits = [self.encoding.digits(key) for key in keys.tolist()]
-            order = np.array(sorted(range(len(digits)), key=digits.__getitem__), dtype=np.int64)
-            number = self.structures.setdefault(tuple(keys[order].tolist()), len(self.structures))
-            is_ordered = bool((order == np.arange(len(order))).all())
-            self._seen[code] = number, None if is_ordered else order
-        return self._seen[code]
+        numbers, orders = [], [np.empty(0, dtype=np.int64)]
+        code, at = keys.tobytes(), (keys.itemsize * edge).tolist()
+        for first, last in pairwise(at):  # a chain changes its structure every few samples
+            known = self._seen.get(code[first:last])
+            if known is None:
+                known = self._seen[code[first:last]] = self._meet(code[first:last])
+            numbers.append(known[0])
+            orders.append(known[1])
+        return np.array(numbers, dtype=np.int64), np.concatenate(orders)
+
+    def _meet(self, code: bytes) -> tuple[int, Int1D]:
+        """The same of one structure, by its terms' keys as the chain has them."""
+        keys = np.frombuffer(code, dtype=np.int64)
+        digits = [self.encoding.digits(key) for key in keys.tolist()]
+        order = np.array(sorted(range(len(digits)), key=digits.__getitem__), dtype=np.int64)
+        number = self.structures.setdefault(tuple(keys[order].tolist()), len(self.structures))
+        return number, order
 
     def finish(
         self, buffer: Trace, n_samples: int, ladder: LadderTrace | None = None, order: int = 0
