@@ -6,6 +6,7 @@ one test compares: a false alarm once in a thousand seeds. The seeds are fixed.
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numba
@@ -18,6 +19,7 @@ from tests.engines import simulation_engine
 from tests.kernels.output_error_cases import IS_COMPILED
 
 from adjoin import Dataset, Grammar, Structure
+from adjoin.inference.engines.simulation_chain import SimulationChain
 from adjoin.inference.engines.workspace import write_terms
 from adjoin.inference.prior import Prior
 from adjoin.inference.search import Search
@@ -105,7 +107,9 @@ def target_of(shape: float, scale: float, power: float, order: int) -> Target:
 # Judging a run
 
 
-def _chain(noise: str):
+@functools.cache
+def _chain(noise: str) -> SimulationChain:
+    """Begun once: as plain Python, where it begins takes longer to find than all that is asked."""
     rng = np.random.default_rng(1)
     lengths = (40, 25)
     inputs = [rng.standard_normal(n) for n in lengths]
