@@ -5,7 +5,9 @@ Property tests draw the same examples every time: no seed is a date.
 
 from __future__ import annotations
 
+import functools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -38,6 +40,16 @@ SHARING = {
 """Files whose tests share what takes long to make, by its name: one worker runs them all."""
 
 
+@functools.cache
+def scope_of(file: str) -> str | None:
+    """What the tests of a file are handed out by, None one at a time: where some of them are slow.
+
+    Others share fixtures and compiled functions, which are then made by one worker and not by each.
+    """
+    has_slow = re.search(r"mark\.slow|pytestmark", (ROOT / file).read_text(encoding="utf-8"))
+    return SHARING.get(file, None if has_slow else file)
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Before there are workers, compile: each of them would compile the same at the same time."""
     if not session.config.getoption("numprocesses", None):
@@ -52,22 +64,28 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Hand out one test at a time, or all that share something; the latter go first."""
+    """Hand out all tests that share something together, slow ones one at a time."""
     if config.getoption("dist") != "load":
         return None  # somebody wants it otherwise
+    config.option.loadscopereorder = False  # but as they are collected, see below
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return SHARING.get(nodeid.partition("::")[0], nodeid)
+            return scope_of(nodeid.partition("::")[0]) or nodeid
 
     return Scheduling(config, log)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Workers do the long tests first, so that none sits over one while the others are done."""
+    """Workers do what takes long first, so that none sits over it while the others are done."""
+
+    def place(item: pytest.Item) -> int:
+        is_shared = item.nodeid.partition("::")[0] in SHARING
+        return 0 if is_shared else 1 if item.get_closest_marker("slow") else 2
+
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+        items.sort(key=place)
 
 
 @pytest.fixture(scope="session")
