@@ -60,7 +60,12 @@ PROPER = {
 
 @dataclass(frozen=True)
 class Case:
-    """A grammar, a proper prior, how chains search, and samples between two draws."""
+    """A grammar, a proper prior, how chains search, and samples between two draws.
+
+    So many that neighbours are next to independent: on average over twelve truths the number of
+    terms, which is the slowest, correlates with itself 90 samples later by 0.03 with one rung, and
+    60 samples later by 0.05 with three.
+    """
 
     grammar: Grammar
     prior: Prior
@@ -80,14 +85,14 @@ CASES = {
         FIVE,
         Prior(coefficient_sd=0.2, **PROPER),
         Search(rungs=1),
-        300,
+        100,
         ("u(k-1)", "y(k-1)", "y(k-1)^2"),
     ),
     "three rungs, constant, hyperprior, two records": Case(
         SIX,
         Prior(coefficient_sd=0.2, coefficient_shape=8.0, coefficient_scale=0.2, **PROPER),
         Search(rungs=3, hottest=0.3, interval=3),
-        120,
+        60,
         ("1", "u(k-1)", "y(k-1)"),
         (20, 16),
     ),
