@@ -7,7 +7,8 @@ best posterior that a short run of one-step chains finds in either,
 .. math:: \max_T \; \log p(T) + \log \int p(y \mid T, σ²)\, p(σ²)\, dσ²
 
 coefficients integrated out. The short runs have a seed of their own, so that the choice is a
-function of the data alone. Receives a problem in both units; gives the `Identifier` the better one.
+function of the data alone. Receives a problem in both units; tells the `Identifier` by how much
+one is better.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from adjoin.inference.search import Search
 N_CHAINS, N_SAMPLES = 4, 5000
 MARGIN = 2.0
 """Nats by which deviations must be better: a linear system has the same equation in both."""
+SEEN = 2**18
+"""Samples of a very long record that are looked at, in stretches spread over it."""
 _NO_MEAN = 1e-9  # of a standard deviation: what is left where a user has taken off the means
 _SEED = 0
 _BEHIND = 100.0  # nats by a guess, good to some ten: no evidence is worked out of what is behind
@@ -63,18 +66,6 @@ def make_engines(
         for center in (False, True)
     )
     return raw, centred
-
-
-def choose_scaling(
-    raw: PredictionEngine,
-    centred: PredictionEngine,
-    n_jobs: int | None = None,
-    progress: bool | None = None,
-    checkpoint: Checkpoint | None = None,
-) -> tuple[Scaling, float]:
-    """The better units, deviations if they are so by `MARGIN`, and by how much they are."""
-    gain = compare_units(raw, centred, n_jobs, progress, checkpoint)
-    return (centred if gain > MARGIN else raw).problem.rows.scaling, gain
 
 
 def compare_units(

@@ -21,7 +21,7 @@ from adjoin.inference.traces import ChainTrace
 from adjoin.threads import add_cpu_seconds, cpu_seconds, n_workers
 
 _BLOCK_SECONDS = 0.1  # between two looks at the stop sign, and two reports of progress
-_FIRST_BLOCK = 200
+_FIRST_BLOCK = 200  # unless an engine knows that samples take long
 
 
 class Snapshot(NamedTuple):
@@ -95,7 +95,7 @@ def _run(task: Task, observer: Observer | None, stop: threading.Event | None) ->
         chain.prepare()
         if keeper is not None:
             keeper.look(chain)
-    block = _FIRST_BLOCK
+    block: int = getattr(task.engine, "first_block", _FIRST_BLOCK)
     while chain.n_samples < task.n_samples and not (stop and stop.is_set()):
         begin = time.perf_counter()
         chain.advance(min(block, task.n_samples - chain.n_samples))
