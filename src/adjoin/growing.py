@@ -7,6 +7,8 @@ from whoever records; gives one array, mapped from the file where there is one, 
 
 from __future__ import annotations
 
+import mmap
+import os
 import tempfile
 import weakref
 from dataclasses import dataclass, field
@@ -14,7 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from adjoin.arrays import Float2D
 from adjoin.errors import AdjoinError
+
+SCRATCH = 2**29
+"""Bytes from which on an array that is only worked with lies in a file."""
 
 
 @dataclass
@@ -64,11 +70,7 @@ class Growing:
                 self._file.write(part.data.cast("B") if part.size else b"")
             self._file.flush()
         except OSError as error:
-            raise AdjoinError(
-                f"what is recorded does not fit the folder of temporary files,"
-                f" '{tempfile.gettempdir()}': {error.strerror}; free some space there, name another"
-                " folder by the variable TMPDIR, thin more, or raise memory_mb"
-            ) from None
+            raise _no_room("what is recorded", "thin more, or raise memory_mb", error) from None
         self._parts.clear()
 
     @property
@@ -88,3 +90,45 @@ class Growing:
         if not self._size:
             return np.empty(0, self.dtype)
         return np.asarray(np.memmap(self._file, self.dtype, "c", shape=(self._size,)))
+
+
+def make_scratch(n_rows: int, n_columns: int) -> Float2D:
+    """An array to write to row by row and read a few columns at a time; large ones in a file.
+
+    Raises
+    ------
+    AdjoinError
+        If there is no room for it on the disk.
+    """
+    n_bytes = 8 * n_rows * n_columns
+    if n_bytes < SCRATCH:
+        return np.empty((n_rows, n_columns))
+    with tempfile.TemporaryFile(prefix="adjoin-") as file:
+        try:
+            # Before it is mapped: a disk that is full when a mapped page is written ends a process.
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, n_bytes)
+            else:
+                for begin in range(0, n_bytes, SCRATCH):
+                    file.write(bytes(min(SCRATCH, n_bytes - begin)))
+                file.flush()
+        except OSError as error:
+            raise _no_room("runs of all draws", "use fewer draws", error) from None
+        return np.asarray(np.memmap(file, np.float64, "r+", shape=(n_rows, n_columns)))
+
+
+def let_go(array: np.ndarray) -> None:
+    """Give the memory of a mapped array back to the system; its values stay in the file."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        base.madvise(mmap.MADV_DONTNEED)
+
+
+def _no_room(what: str, remedy: str, error: OSError) -> AdjoinError:
+    return AdjoinError(
+        f"{what} need more room than there is for temporary files, in '{tempfile.gettempdir()}':"
+        f" {error.strerror}; free some space there, name another folder by the variable TMPDIR, or"
+        f" {remedy}"
+    )

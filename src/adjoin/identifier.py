@@ -158,7 +158,8 @@ class Identifier(Estimator):
     n_jobs : int, optional
         How many chains run at a time. Default: one per core. The result does not depend on it.
     memory_mb : int
-        Most memory for the tables of inner products of all running chains together.
+        Most memory for the tables of inner products of all running chains together. What a chain
+        records beyond its share of it goes to a temporary file that has no name.
     progress : bool or callable, optional
         Whether to show progress bars; default: if standard error is a terminal. A callable gets a
         `adjoin.inference.runner.Snapshot` now and then from each chain.

@@ -14,11 +14,12 @@ import pytest
 from tests.engines import prediction_engine
 
 import adjoin
-from adjoin import AdjoinError, Dataset, Grammar, Identifier
+from adjoin import AdjoinError, Dataset, Grammar, Identifier, growing
 from adjoin.blocks import is_mapped
 from adjoin.growing import Growing, Room
 from adjoin.inference.traces import ChainTrace, to_arrays
 from adjoin.results import draws as of_draws
+from adjoin.results import prediction as of_prediction
 
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 N_SAMPLES = 10_000 if IS_COMPILED else 60
@@ -124,3 +125,28 @@ def test_a_full_disk_is_told_with_what_to_do(folder: Path, monkeypatch: pytest.M
     series = Growing(np.float64, Room(0))
     with pytest.raises(AdjoinError, match=r"No space left.*TMPDIR.*thin more"):
         series.append(np.zeros(5))
+
+
+def test_runs_of_all_draws_may_lie_in_a_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bands of a long simulation are the same, and the memory of its runs is given back."""
+    rng = np.random.default_rng(1)
+    blocks = [rng.normal(size=(7, n)) for n in (500, 300)]
+    blocks[0][3, 400:] = np.nan
+
+    def summary() -> Any:
+        mine = [of_prediction.make_scratch(*block.shape) for block in blocks]
+        for room, block in zip(mine, blocks, strict=True):
+            for row, series in zip(room, block, strict=True):
+                row[:] = series
+                of_prediction.let_go(room)
+        assert {is_mapped(room) for room in mine} == {growing.SCRATCH == 1}
+        found = of_prediction._summarise(mine, [np.empty(0)] * 2, (0.1, 0.9), is_whole=True)
+        return found, [s.tobytes() for s in (*found.mean, *found.sd, *found.bands[0.1])]
+
+    in_memory, expected = summary()
+    monkeypatch.setattr(growing, "SCRATCH", 1)
+    in_files, found = summary()
+    assert found == expected
+    assert in_files.first_lost == in_memory.first_lost == (400, None)
+    assert in_files.n_stayed == in_memory.n_stayed == (6, 7)
+    assert not list(folder.iterdir())
