@@ -40,17 +40,19 @@ def spread(lengths: Sequence[int], most: int) -> list[tuple[int, int, int]] | No
     """Stretches of long records that are looked at in their place; None where all are.
 
     Each as its record, first sample and end: `SPREAD` of them at even distances over all records,
-    of `most` samples together, cut where a record ends.
+    of `most` samples together; one that a record ends in goes on in the next one.
     """
     edges = np.cumsum([0, *lengths])
     if edges[-1] < most:
         return None
-    width = most // SPREAD
-    found = []
+    width, found = most // SPREAD, []
     for begin in np.linspace(0, edges[-1] - width, SPREAD).astype(int).tolist():
-        number = int(np.searchsorted(edges, begin, side="right")) - 1
-        start = begin - int(edges[number])
-        found.append((number, start, min(start + width, lengths[number])))
+        first = int(np.searchsorted(edges, begin, side="right")) - 1
+        last = int(np.searchsorted(edges, begin + width, side="left"))
+        for number in range(first, last):
+            start, end = int(edges[number]), int(edges[number + 1])
+            part = number, max(begin - start, 0), min(begin + width, end) - start
+            found += [part] if part[2] - part[1] > 1 else []
     return found
 
 

@@ -325,9 +325,7 @@ class Dataset:
         parts = spread([len(record) - n_seed for record in self.records], most)
         if parts is None:
             return self
-        return self.stretches(
-            [(i, a, b + n_seed) for i, a, b in parts if b - a > n_seed + 2]  # not the end of one
-        )
+        return self.stretches([(i, a, b + n_seed) for i, a, b in parts])
 
     def stretches(self, parts: Sequence[tuple[int, int, int]]) -> Dataset:
         """Some stretches as records of their own: each a record, its first sample and its end."""
