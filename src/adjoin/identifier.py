@@ -14,21 +14,13 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from adjoin.blocks import is_long
 from adjoin.data.dataset import Dataset
 from adjoin.data.scaling import Scaling
 from adjoin.errors import AdjoinError
 from adjoin.grammar import Grammar
 from adjoin.grammar.library import Functions
 from adjoin.inference.arguments import call_text, check_arguments, check_held_out, given_data
-from adjoin.inference.centring import (
-    MARGIN,
-    N_CHAINS,
-    SEEN,
-    compare_units,
-    has_means,
-    make_engines,
-)
+from adjoin.inference.centring import N_CHAINS, choose_scaling, has_means, make_engines
 from adjoin.inference.checkpoint import Checkpoint, keep
 from adjoin.inference.described import describe_run
 from adjoin.inference.engine import Engine
@@ -419,15 +411,12 @@ class Identifier(Estimator):
         # Where all lags are looked at, units are not decided by who happens to find a far one.
         search = PILOT if self.samples == AUTO else Search()
         table_bytes = self.memory_mb * _MEGABYTE // n_workers(self.n_jobs, N_CHAINS)
-        # Of very long records a part says as much: it decides by hundreds of nats.
-        seen = data.excerpt(alphabet.max_lag, SEEN) if is_long(data.n_samples) else data
         engines = make_engines(
-            seen, alphabet, scale, prior, Moves.read(self.moves), search, table_bytes
+            data, alphabet, scale, prior, Moves.read(self.moves), search, table_bytes
         )
         # A caller's own observer is for the run that counts.
         progress = None if callable(self.progress) else self.progress
-        gain = compare_units(*engines, self.n_jobs, progress, checkpoint)
-        return Scaling.from_dataset(data, gain > MARGIN, scale), gain
+        return choose_scaling(data, scale, *engines, self.n_jobs, progress, checkpoint)
 
     def _estimate_power(
         self,
