@@ -38,6 +38,7 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     "abc": {"objective": "abc", "samples": 8000, "ladder": {"rungs": 6}},
 }
 DISCOVER = "discover"
+FIND: dict[str, Any] = {"max_lag": 2, "max_degree": 2, "effort": "quick"}
 NAMES = (*_SETTINGS, DISCOVER)
 
 
@@ -72,8 +73,7 @@ def digest(posterior: Posterior) -> str:
 
 def find(folder: Path | None) -> Discovery:
     """A discovery that tries little, with posteriors of structures among its candidates."""
-    given: dict[str, Any] = {"max_lag": 2, "max_degree": 2, "effort": "quick", "n_jobs": 2}
-    return discover(data(), **given, checkpoint=folder)
+    return discover(data(), **FIND, n_jobs=2, checkpoint=folder)
 
 
 def digest_of_discovery(found: Discovery) -> str:

@@ -8,18 +8,21 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self, cast
 
 import numpy as np
 
+from adjoin.cluster.connection import Scheduler
+from adjoin.cluster.executor import executor_of
 from adjoin.data.dataset import Dataset
 from adjoin.data.scaling import Scaling
 from adjoin.errors import AdjoinError
 from adjoin.grammar import Grammar
 from adjoin.grammar.library import Functions
-from adjoin.inference.arguments import call_text, check_arguments, check_held_out, given_data
+from adjoin.inference.arguments import check_arguments, check_held_out, given_data
 from adjoin.inference.centring import N_CHAINS, choose_scaling, has_means, make_engines
 from adjoin.inference.checkpoint import Checkpoint, keep
 from adjoin.inference.described import describe_run
@@ -44,9 +47,10 @@ from adjoin.results.pilot import LONGEST, run_pilot
 from adjoin.results.power import REMEDY, PowerEstimate
 from adjoin.results.prediction import measured_pair, run_against
 from adjoin.results.run import Run
+from adjoin.results.run_settings import make_settings
 from adjoin.results.staged import run_stages
 from adjoin.scores import fit_index
-from adjoin.threads import n_workers
+from adjoin.threads import n_workers, one_blas_thread
 
 _MEGABYTE = 2**20
 _PILOT_KEY = 2**32 - 1  # of a seed that no chain has
@@ -161,6 +165,9 @@ class Identifier(Estimator):
         data or settings are refused. It stays there, so that a fit that was done is read from it.
     warm_start : bool
         Whether a fit with more samples goes on with the chains of a `checkpoint` that has fewer.
+    scheduler : str or dask.distributed.Client, optional
+        Of a Dask cluster, whose workers draw the chains: its address, or a client. The result does
+        not depend on it. Needs ``pip install 'adjoin[dask]'``.
 
     Attributes
     ----------
@@ -219,6 +226,7 @@ class Identifier(Estimator):
         horizon: int | None = None,
         past_noise: bool = False,
         warm_start: bool = False,
+        scheduler: Scheduler = None,
     ) -> None:
         self.objective = objective
         self.grammar = grammar
@@ -254,6 +262,7 @@ class Identifier(Estimator):
         self.horizon = horizon
         self.past_noise = past_noise
         self.warm_start = warm_start
+        self.scheduler = scheduler
 
     def fit(self, u: Any, y: Any = None, held_out: Dataset | None = None) -> Self:
         """Learn the posterior of equations from input and output.
@@ -272,9 +281,13 @@ class Identifier(Estimator):
         begin = time.perf_counter()
         engine_class, data, grammar, prior = self._checked(u, y, held_out)
         described = partial(describe_run, "fit", self.get_params(), data, held_out)
-        with keep(self.checkpoint, described, self.seed, self.warm_start) as checkpoint:
+        with (
+            one_blas_thread(),
+            keep(self.checkpoint, described, self.seed, self.warm_start) as checkpoint,
+            executor_of(self.scheduler) as executor,
+        ):
             posterior, compile_s, sampling_s = self._sample(
-                engine_class, data, grammar, prior, held_out, checkpoint
+                engine_class, data, grammar, prior, held_out, checkpoint, executor
             )
         total_s = time.perf_counter() - begin
         timing = {"compile_s": compile_s, "sampling_s": sampling_s, "total_s": total_s}
@@ -317,9 +330,10 @@ class Identifier(Estimator):
         prior: Prior,
         held_out: Dataset | None,
         checkpoint: Checkpoint,
+        executor: Executor | None,
     ) -> tuple[Posterior, float, float]:
         """The posterior, and the seconds that compiling and sampling took."""
-        scaling, gain = self._scaling(data, grammar, prior, checkpoint)
+        scaling, gain = self._scaling(data, grammar, prior, checkpoint, executor)
         is_residual, runaway = self.initial_mode == RESIDUAL, float(self.runaway)
         problem = Problem(data, grammar.alphabet, scaling, is_residual, runaway)
         if problem.is_residual and not len(problem.pinned):
@@ -330,9 +344,9 @@ class Identifier(Estimator):
         seed = np.random.SeedSequence(checkpoint.entropy)
         estimate = None
         if self.likelihood_power == "auto":
-            estimate = self._estimate_power(engine, grammar, seed, checkpoint)
+            estimate = self._estimate_power(engine, grammar, seed, checkpoint, executor)
             engine = self._engine(engine_class, problem, prior, likelihood_power=estimate.power)
-        run = partial(self._run, checkpoint)
+        run = partial(self._run, checkpoint, executor)
 
         def gather(engine: Engine, sampled: Sampled, n_samples: int) -> Posterior:
             """What one set of chains has to say."""
@@ -340,7 +354,8 @@ class Identifier(Estimator):
             goes_on = "" if checkpoint.path is None else f"; '{checkpoint.path}' goes on from there"
             for sentence in kept.notes:
                 self._note(sentence if sampled.is_complete else f"{sentence}{goes_on}")
-            settings = self._settings(engine, grammar, estimate, checkpoint.entropy)
+            given = self.get_params() | {"seed": checkpoint.entropy}
+            settings = make_settings(given, self._parameters(), engine, grammar, estimate)
             settings = replace(
                 settings,
                 center_gain=gain,
@@ -362,6 +377,7 @@ class Identifier(Estimator):
     def _run(
         self,
         checkpoint: Checkpoint,
+        executor: Executor | None,
         engine: Engine,
         n_samples: int,
         seed: np.random.SeedSequence,
@@ -370,7 +386,7 @@ class Identifier(Estimator):
         part = checkpoint.part(title.replace(", ", "-").replace(" ", "-"))
         with watching(self.progress, self.chains, n_samples, title) as observer:
             return run_chains(
-                engine, self.chains, n_samples, seed, self.n_jobs, observer, None, part
+                engine, self.chains, n_samples, seed, self.n_jobs, observer, executor, part
             )
 
     def _engine(
@@ -395,7 +411,12 @@ class Identifier(Estimator):
         )
 
     def _scaling(
-        self, data: Dataset, grammar: Grammar, prior: Prior, checkpoint: Checkpoint
+        self,
+        data: Dataset,
+        grammar: Grammar,
+        prior: Prior,
+        checkpoint: Checkpoint,
+        executor: Executor | None,
     ) -> tuple[Scaling, float | None]:
         """Scale if the prior is about standard units; centre where that is better.
 
@@ -413,7 +434,7 @@ class Identifier(Estimator):
         moves = Moves.read(self.moves)
         engines = make_engines(data, alphabet, scale, prior, moves, search, table_bytes)
         progress = None if callable(self.progress) else self.progress  # one's own is for the rest
-        return choose_scaling(data, scale, *engines, self.n_jobs, progress, checkpoint)
+        return choose_scaling(data, scale, *engines, self.n_jobs, progress, checkpoint, executor)
 
     def _estimate_power(
         self,
@@ -421,6 +442,7 @@ class Identifier(Estimator):
         grammar: Grammar,
         seed: np.random.SeedSequence,
         checkpoint: Checkpoint,
+        executor: Executor | None,
     ) -> PowerEstimate:
         """The power, from the residuals of a short first run."""
         own_seed = np.random.SeedSequence(seed.entropy, spawn_key=(_PILOT_KEY,))
@@ -433,46 +455,11 @@ class Identifier(Estimator):
         # A caller's own observer is for the run that counts.
         progress = None if callable(self.progress) else self.progress
         n_samples = LONGEST if self.samples == AUTO else int(self.samples)
-        how = (self.chains, n_samples, self.n_jobs, progress, checkpoint)
+        how = (self.chains, n_samples, self.n_jobs, progress, checkpoint, executor)
         found = run_pilot(engine, grammar, settings, own_seed, *how)
         if found.is_refused:
             self._note(f"likelihood_power='auto': {found.note}; {REMEDY}")
         return found
-
-    def _settings(
-        self, engine: Engine, grammar: Grammar, estimate: PowerEstimate | None, seed: int
-    ) -> RunSettings:
-        """How the posterior was made, but for how long it took."""
-        scaling = engine.problem.rows.scaling
-        fixed, choices = grammar.alphabet.fixed, grammar.alphabet.choices
-        return RunSettings(
-            objective=engine.objective,
-            inputs=grammar.signals.inputs,
-            output=grammar.signals.output,
-            grammar=grammar.name,
-            max_lag=grammar.max_lag,
-            max_degree=grammar.alphabet.max_degree,
-            functions=tuple(sorted({choice.function for choice in choices} - {""})),
-            initial=str(fixed) if len(fixed) else None,
-            initial_mode=self.initial_mode,
-            burn_in=float(self.burn_in),
-            thin=int(self.thin),
-            chains=int(self.chains),
-            seed=seed,
-            prior=engine.prior,
-            moves=engine.moves,
-            center=bool(np.any(scaling.offset != 0.0)),
-            scale=bool(np.any(scaling.scale != 1.0)),
-            likelihood_power=float(engine.power),
-            is_power_estimated=estimate is not None,
-            is_power_refused=estimate is not None and estimate.is_refused,
-            power_note=estimate.note if estimate is not None else "",
-            call=call_text(
-                self.get_params() | {"seed": seed}, self._parameters(), engine.objective
-            ),
-            runaway=engine.problem.runaway,
-            own_settings=engine.own_settings,
-        )
 
     def _fitted(self) -> Model:
         if not hasattr(self, "posterior_"):

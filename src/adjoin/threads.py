@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 _others = threading.local()
 
@@ -37,9 +37,38 @@ def one_blas_thread() -> Iterator[None]:
     """Linear algebra in one thread, as long as this lasts; also a decorator.
 
     With several, the last digits of a sum depend on how many cores there are. Where terms are
-    nearly collinear that is enough to make a search take another way.
+    nearly collinear that is enough to make a search take another way. The limit is one of the whole
+    process: where threads are in here at the same time, the last that leaves takes it away.
     """
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1, user_api="blas"):
+    _limit.enter()
+    try:
         yield
+    finally:
+        _limit.leave()
+
+
+class _Limit:
+    """One thread for linear algebra, as long as anybody wants it."""
+
+    def __init__(self) -> None:
+        self._lock, self._n_inside, self._found = threading.Lock(), 0, ExitStack()
+
+    def enter(self) -> None:
+        """Set it, also for what was loaded since it was set."""
+        from threadpoolctl import threadpool_info, threadpool_limits
+
+        with self._lock:
+            loaded = [one for one in threadpool_info() if one["user_api"] == "blas"]
+            if not self._n_inside or any(one["num_threads"] > 1 for one in loaded):
+                self._found.enter_context(threadpool_limits(1, user_api="blas"))
+            self._n_inside += 1
+
+    def leave(self) -> None:
+        """Take it away, unless somebody else needs it."""
+        with self._lock:
+            self._n_inside -= 1
+            if not self._n_inside:
+                self._found.close()
+
+
+_limit = _Limit()

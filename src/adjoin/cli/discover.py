@@ -21,6 +21,7 @@ from adjoin.cli.output import (
     DecimalOption,
     ForceOption,
     JsonOption,
+    SchedulerOption,
     console,
     print_json,
     say,
@@ -67,6 +68,7 @@ def discover(
     jobs: Annotated[
         int | None, typer.Option(min=1, help=r"Candidates at a time.  \[default: one per core]")
     ] = None,
+    scheduler: SchedulerOption = None,
     sampling_time: SamplingTimeOption = None,
     decimal: DecimalOption = None,
     decimate: DecimateOption = 1,
@@ -129,6 +131,7 @@ def discover(
             n_jobs=jobs,
             observe=tell,
             checkpoint=checkpoint,
+            scheduler=scheduler,
         )
     found = found.with_source([str(file) for file in data], options)
     if out is not None:

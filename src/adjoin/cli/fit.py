@@ -21,6 +21,7 @@ from adjoin.cli.output import (
     DecimalOption,
     ForceOption,
     JsonOption,
+    SchedulerOption,
     console,
     print_json,
     say,
@@ -177,6 +178,7 @@ def fit(
     jobs: Annotated[
         int | None, typer.Option(min=1, help=r"Chains at a time.  \[default: one per core]")
     ] = None,
+    scheduler: SchedulerOption = None,
     out: OutOption = None,
     page: ReportOption = None,
     resume: ResumeOption = False,
@@ -240,6 +242,7 @@ def fit(
         n_jobs=jobs,
         checkpoint=checkpoint,
         warm_start=resume and checkpoint is not None,
+        scheduler=scheduler,
     )
     options, posterior = given_options(context), None
     if resume and not force and out is not None and checkpoint is not None:

@@ -7,8 +7,17 @@ from typing import Any
 
 import typer
 
-# Where its results go, what it read, and how it came about.
-_NOT_THE_RUN = ("data", "out", "page", "resume", "keep_checkpoint", "force", "as_json")
+# Where its results go, what it read, and how it came about; an address is nobody else's business.
+_NOT_THE_RUN = (
+    "data",
+    "out",
+    "page",
+    "resume",
+    "keep_checkpoint",
+    "force",
+    "as_json",
+    "scheduler",
+)
 
 
 def given_options(context: typer.Context) -> dict[str, Any]:

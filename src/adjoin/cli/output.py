@@ -23,6 +23,13 @@ DecimalOption = Annotated[
     typer.Option(help=r"Decimal mark of a text table, . or ,  \[default: found out]"),
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite files that exist already.")]
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help=r"Do the work on the Dask cluster of this scheduler, e.g. tcp://node1:8786.",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
 
 _PAUSE = 15.0  # seconds between two lines about the same stage

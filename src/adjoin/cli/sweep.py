@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adjoin.cli.output import JsonOption, console, print_json, say, stages, write_text
+from adjoin.cli.output import (
+    JsonOption,
+    SchedulerOption,
+    console,
+    print_json,
+    say,
+    stages,
+    write_text,
+)
 from adjoin.errors import AdjoinError
 
 if TYPE_CHECKING:
@@ -28,6 +36,7 @@ def sweep(
     jobs: Annotated[
         int | None, typer.Option(min=1, help=r"Processes at a time.  \[default: one per core]")
     ] = None,
+    scheduler: SchedulerOption = None,
     retries: Annotated[
         int, typer.Option(min=0, help="How many more times a job that fails is tried.")
     ] = 1,
@@ -56,9 +65,19 @@ def sweep(
         raise AdjoinError("name a plan; adjoin sweep --example prints one to begin with")
     try:
         with stages("reading the plan") as tell:
+            from adjoin.cluster.executor import executor_of
             from adjoin.sweeps.sweep import sweep as run
 
-            found = run(plan, out, n_jobs=jobs, retries=retries, force=force, observe=tell)
+            with executor_of(scheduler) as executor:
+                found = run(
+                    plan,
+                    out,
+                    n_jobs=jobs,
+                    retries=retries,
+                    force=force,
+                    executor=executor,
+                    observe=tell,
+                )
     except KeyboardInterrupt as stopped:
         for note in getattr(stopped, "__notes__", ()):
             say(note)

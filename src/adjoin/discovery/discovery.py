@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjoin.checks import require_count
+from adjoin.cluster.connection import Scheduler, check_scheduler
+from adjoin.cluster.executor import executor_of
 from adjoin.data.dataset import Dataset
 from adjoin.data.readers import read_data
 from adjoin.discovery.folds import Fold
@@ -24,6 +26,7 @@ from adjoin.discovery.ranking import Candidate
 from adjoin.discovery.settings import Setting, read_effort
 from adjoin.discovery.shown import discovery_html
 from adjoin.discovery.work import Clock, Settled, Work
+from adjoin.discovery.workers import Workers
 from adjoin.errors import AdjoinError
 from adjoin.grammar.library import Functions
 from adjoin.inference.checkpoint import keep
@@ -210,6 +213,7 @@ def discover(
     n_jobs: int | None = None,
     observe: Callable[[str], None] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    scheduler: Scheduler = None,
 ) -> Discovery:
     """Compare many ways to model the data on held-out free runs, and fit the best to all of them.
 
@@ -246,8 +250,12 @@ def discover(
     checkpoint : path, optional
         A folder, new or of an earlier call, where all that takes long is kept as soon as it is
         there: the same call goes on from it, and ends as if it had never been stopped.
+    scheduler : str or dask.distributed.Client, optional
+        Of a Dask cluster, whose workers do the work: its address, or a client. The result does not
+        depend on it. Needs ``pip install 'adjoin[dask]'``.
     """
     clock = Clock()
+    check_scheduler(scheduler)
     if isinstance(data, str | os.PathLike):
         data = read_data(data, inputs, output)
     elif inputs is not None or output is not None:
@@ -264,8 +272,9 @@ def discover(
         n_jobs=n_jobs,
         observe=observe,
     )
-    with keep(checkpoint, partial(describe_run, "discover", asked, data), seed) as kept:
-        work.kept = Kept(kept)
+    described = partial(describe_run, "discover", asked, data)
+    with keep(checkpoint, described, seed) as kept, executor_of(scheduler) as executor:
+        work.kept, work.workers = Kept(kept), Workers(n_jobs, executor)
         folds = work.hold_out(validation, max_lag)
         ranked = work.compare(folds, max_lag, max_degree)
         timing = {"scan_s": clock.lap()}

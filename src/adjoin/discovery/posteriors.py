@@ -9,8 +9,7 @@ Receives settings and folds; gives `Drawn`, which the ranking takes as one more 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -24,11 +23,12 @@ from adjoin.discovery.quiet import QuietIdentifier
 from adjoin.discovery.ranking import Candidate
 from adjoin.discovery.scan import N_BLOCKS, errors_of_runs, variance
 from adjoin.discovery.settings import COLOURED, POWERED, WHITE, Effort, Setting
+from adjoin.discovery.workers import Workers
 from adjoin.errors import AdjoinError, CheckpointError
 from adjoin.inference.forward import PREDICTION, SIMULATION
 from adjoin.levels import POOR
 from adjoin.posterior import Posterior
-from adjoin.threads import cpu_seconds, n_workers
+from adjoin.threads import cpu_seconds
 
 N_DRAWS = 50
 _MANY_LOST = 0.05  # share of draws: a posterior that loses more is no candidate
@@ -84,7 +84,7 @@ def sample(
     effort: Effort,
     known: dict[str, Any],
     seed: int,
-    n_jobs: int | None,
+    workers: Workers,
     kept: Kept,
 ) -> Posterior:
     """The posterior of structures of a setting; longer chains where nothing is held out."""
@@ -104,7 +104,8 @@ def sample(
         center=setting.center,
         chains=2,
         seed=seed,
-        n_jobs=n_jobs,
+        n_jobs=workers.n_jobs,
+        scheduler=workers.executor,
         progress=False,
         checkpoint=kept.place("posterior", setting.plain, data),
         **own,
@@ -121,19 +122,20 @@ def draw(
     effort: Effort,
     known: dict[str, Any],
     seed: int,
-    n_jobs: int | None,
+    workers: Workers,
     observe: Callable[[int, int], None],
     kept: Kept,
 ) -> list[Drawn]:
     """Posteriors of all settings without each fold; a setting without one somewhere is left out."""
     tasks = list(product(settings, folds))
+    alone = replace(workers, n_jobs=1)  # its chains, one after the other; or on the cluster
     n_done = 0
 
     def one(task: tuple[Setting, Fold]) -> tuple[Posterior, Float1D, float] | None:
         nonlocal n_done
         (setting, fold), begin = task, cpu_seconds()
         try:
-            found = sample(setting, fold.fitted, fold.held_out, effort, known, seed, 1, kept)
+            found = sample(setting, fold.fitted, fold.held_out, effort, known, seed, alone, kept)
         except CheckpointError:  # which says nothing about the setting
             raise
         except AdjoinError:  # no chain has anything to show: it is no candidate
@@ -143,8 +145,7 @@ def draw(
         observe(n_done, len(tasks))
         return found, error, cpu_seconds() - begin
 
-    with ThreadPoolExecutor(n_workers(n_jobs, len(tasks)), "adjoin-draw") as pool:
-        results = list(pool.map(one, tasks))
+    results = list(workers.each(one, tasks, "draw"))
     drawn = []
     for i, setting in enumerate(settings):
         own = results[i * len(folds) : (i + 1) * len(folds)]

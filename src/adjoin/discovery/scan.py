@@ -1,16 +1,16 @@
 """Models grown for every candidate and every fold, and what their held-out free runs miss.
 
 Receives settings and folds; gives `Path`, a setting with the squared errors of its models, smallest
-first. Paths are worked out side by side in threads: the kernels hold no lock, and each path is a
+first. Paths are worked out side by side, by `workers`: the kernels hold no lock, and each path is a
 function of its setting, its data and its seed alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, islice, product
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,9 @@ from adjoin.discovery.folds import Fold
 from adjoin.discovery.kept import Errors, Kept
 from adjoin.discovery.lags import linear_models
 from adjoin.discovery.settings import LINEAR, Setting
+from adjoin.discovery.workers import Workers
 from adjoin.forward import forward_selection
 from adjoin.model import Model
-from adjoin.threads import n_workers
 
 N_BLOCKS = 5
 """Stretches of a fold over which errors are summed up, to see how much they vary."""
@@ -70,6 +70,14 @@ def grow(setting: Setting, data: Dataset, known: dict[str, Any], seed: int) -> d
     return {len(model.structure): model for model in path.models}
 
 
+def held_out_errors(
+    setting: Setting, fold: Fold, n_seed: int, known: dict[str, Any], seed: int
+) -> Errors:
+    """What the models of a setting that are grown without a fold miss there."""
+    models = grow(setting, fold.fitted, known, seed)
+    return {size: block_errors(model, fold.held_out, n_seed) for size, model in models.items()}
+
+
 def block_errors(model: Model, data: Dataset, n_seed: int) -> Float1D:
     """Mean squared errors of a free run in `N_BLOCKS` stretches of the held-out data."""
     seeds = [output[:n_seed] for output in data.outputs]
@@ -91,33 +99,34 @@ def scan(
     n_seed: int,
     known: dict[str, Any],
     seed: int,
-    n_jobs: int | None = None,
+    workers: Workers | None = None,
     observe: Callable[[Path], None] | None = None,
     kept: Kept | None = None,
 ) -> list[Path]:
-    """The paths of all settings; `observe` is told of each when it is there; `kept` keeps them."""
-    keeper = kept or Kept()
-
-    def one_fold(setting: Setting, fold: Fold) -> Errors:
-        models = grow(setting, fold.fitted, known, seed)
-        return {size: block_errors(model, fold.held_out, n_seed) for size, model in models.items()}
-
-    def one(setting: Setting) -> Path:
-        found = [
-            keeper.errors([setting.plain, n_seed, number], partial(one_fold, setting, fold))
-            for number, fold in enumerate(folds)
-        ]
-        cpu_s = sum(seconds for _, seconds in found)
-        path = _together(setting, [errors for errors, _ in found], cpu_s)
-        if observe is not None:
-            observe(path)
-        return path
-
+    """The paths of all settings; `observe` is told of each in turn; `kept` keeps them."""
     if not settings:
         return []
-    first = one(settings[0])  # compiles, if need be, before there are threads
-    with ThreadPoolExecutor(n_workers(n_jobs, len(settings)), "adjoin-scan") as pool:
-        return [first, *pool.map(one, settings[1:])]
+    keeper, by = kept or Kept(), workers or Workers()
+
+    def one(task: tuple[Setting, int]) -> tuple[Errors, float]:
+        setting, number = task
+        given = (setting, by.share(folds[number]), n_seed, known, seed)
+        find = partial(by.call, held_out_errors, *given)
+        return keeper.errors([setting.plain, n_seed, number], find)
+
+    for fold in folds:
+        by.share(fold)
+    first, *others = product(settings, range(len(folds)))
+    # The first compiles, if need be, before there are others.
+    results = chain([one(first)], by.each(one, others, "scan"))
+    paths = []
+    for setting in settings:
+        found = list(islice(results, len(folds)))
+        cpu_s = sum(seconds for _, seconds in found)
+        paths.append(_together(setting, [errors for errors, _ in found], cpu_s))
+        if observe is not None:
+            observe(paths[-1])
+    return paths
 
 
 def _together(setting: Setting, errors: Sequence[Errors], cpu_s: float) -> Path:

@@ -16,6 +16,8 @@ settings they are of; gives `ranking` errors.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +28,7 @@ from adjoin.discovery.folds import Fold
 from adjoin.discovery.refit import refit
 from adjoin.discovery.scan import block_errors
 from adjoin.discovery.settings import Setting
+from adjoin.discovery.workers import Workers
 from adjoin.model import Model
 
 _MOST_LOST = 0.5  # share of the equations
@@ -43,13 +46,22 @@ class Look(NamedTuple):
 
 
 def look_again(
-    model: Model, setting: Setting, data: Dataset, folds: Sequence[Fold], n_seed: int
+    model: Model,
+    setting: Setting,
+    data: Dataset,
+    folds: Sequence[Fold],
+    n_seed: int,
+    workers: Workers | None = None,
 ) -> Look:
     """Hold the terms of a model of all data against every fold."""
-    errors = [
-        block_errors(refit(model, fold.fitted, setting), fold.held_out, n_seed) for fold in folds
-    ]
+    by, bare = workers or Workers(1), replace(model, fitted_to=None)
+    look = partial(by.call, _errors_again, bare, setting, n_seed)
+    errors = [*by.each(look, [by.share(fold) for fold in folds], "look")]
     return Look(np.array(errors), float(block_errors(model, data, n_seed).mean()))
+
+
+def _errors_again(model: Model, setting: Setting, n_seed: int, fold: Fold) -> np.ndarray:
+    return block_errors(refit(model, fold.fitted, setting), fold.held_out, n_seed)
 
 
 def telling(looks: Iterable[Look]) -> Bool1D:

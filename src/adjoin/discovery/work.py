@@ -19,6 +19,7 @@ from adjoin.checks import require_seed
 from adjoin.data.dataset import Dataset
 from adjoin.data.scaling import Scaling
 from adjoin.discovery.folds import Fold, make_folds
+from adjoin.discovery.grown import grow_for
 from adjoin.discovery.kept import Kept
 from adjoin.discovery.lags import ORDERS, far_lags
 from adjoin.discovery.posteriors import Drawn, agrees, choose_settings, draw, sample
@@ -33,9 +34,10 @@ from adjoin.discovery.ranking import (
     rank,
     still_growing,
 )
-from adjoin.discovery.scan import N_BLOCKS, Path, grow, scan, variance
+from adjoin.discovery.scan import N_BLOCKS, Path, scan, variance
 from adjoin.discovery.second_look import Look, larger, look_again, telling
 from adjoin.discovery.settings import LINEAR, Effort, Setting, make_settings
+from adjoin.discovery.workers import Workers
 from adjoin.errors import AdjoinError
 from adjoin.grammar import Structure
 from adjoin.grammar.library import Functions
@@ -88,7 +90,8 @@ class Work:
             )
         data.require_variation()
         require_seed(seed)
-        self.data, self.effort, self.seed, self.n_jobs = data, effort, seed, n_jobs
+        self.data, self.effort, self.seed = data, effort, seed
+        self.workers = Workers(n_jobs)
         self.function_names = (
             tuple(part.strip() for part in functions.split(",") if part.strip())
             if isinstance(functions, str)
@@ -116,7 +119,7 @@ class Work:
         if not self.known:
             self.say("linear models of all lags")
             whole = Setting(LINEAR, most, 1, False, 0)
-            paths += scan([whole], folds, self.n_seed, {}, self.seed, 1, None, self.kept)
+            paths += scan([whole], folds, self.n_seed, {}, self.seed, self.workers, None, self.kept)
             paths = [path for path in paths if path.n_terms]
         far = self._far(paths[0]) if paths else ()
         settings = make_settings(
@@ -140,7 +143,7 @@ class Work:
             self.say(f"{n_done} of {total} settings{found}")
 
         self.say(f"0 of {total} settings")
-        how = (self.n_seed, self.known, self.seed, self.n_jobs, tell, self.kept)
+        how = (self.n_seed, self.known, self.seed, self.workers, tell, self.kept)
         paths += scan(settings, folds, *how)
         ranked = rank(paths, self.scale)
         growing = still_growing(ranked, self.effort.n_longer)
@@ -175,9 +178,13 @@ class Work:
             return Settled(ranked, None, None, average, posterior, trial, fold)
         kept = best_few(ranked, _N_BEST)
         self.say(f"fitting the best {len(kept)} to all data")
-        paths: dict[Setting, dict[int, Model]] = {}
-        for setting in dict.fromkeys(one.setting for one in kept):
-            paths[setting] = grow(setting, self.data, self.known, self.seed)
+        settings = list(dict.fromkeys(one.setting for one in kept))
+
+        def models(setting: Setting) -> dict[int, Model]:
+            return grow_for(self.workers, setting, self.data, self.known, self.seed)
+
+        found = self.workers.each(models, settings, "grow")
+        paths = dict(zip(settings, found, strict=True))
         grown = {one: _of_size(paths[one.setting], one.n_terms) for one in kept}
         looks = {one: self._look(one, model, folds) for one, model in grown.items()}
         tells = telling(looks.values())
@@ -204,7 +211,7 @@ class Work:
         return Settled(everything, best, chosen, average, posterior, trial, fold)
 
     def _look(self, one: Candidate, model: Model, folds: Sequence[Fold]) -> Look:
-        return look_again(model, one.setting, self.data, folds, self.n_seed)
+        return look_again(model, one.setting, self.data, folds, self.n_seed, self.workers)
 
     def _again(self, one: Candidate, look: Look, tells: Bool1D, n_terms: int) -> Candidate:
         """A candidate with the larger of two errors, where the second look tells something."""
@@ -229,7 +236,7 @@ class Work:
             self.effort,
             self.known,
             self.seed,
-            self.n_jobs,
+            self.workers,
             tell,
             self.kept,
         )
@@ -248,7 +255,7 @@ class Work:
                 break
             self.say("the posterior of the chosen setting")
             setting = one.candidate.setting
-            how = (self.effort, self.known, self.seed, self.n_jobs, self.kept)
+            how = (self.effort, self.known, self.seed, self.workers, self.kept)
             posterior = sample(setting, self.data, None, *how)
             model = posterior.map_model
             look = self._look(one.candidate, model, folds)
@@ -292,7 +299,8 @@ class Work:
             samples=self.effort.samples,
             chains=2,
             seed=self.seed,
-            n_jobs=self.n_jobs,
+            n_jobs=self.workers.n_jobs,
+            scheduler=self.workers.executor,
             progress=False,
             checkpoint=self.kept.place("fixed", [str(structure), model.theta, is_run], data),
         )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from adjoin.checks import is_real, require_count, require_seed
+from adjoin.cluster.connection import check_scheduler
 from adjoin.data.dataset import Dataset
 from adjoin.errors import AdjoinError
 from adjoin.grammar import Grammar, Structure
@@ -43,6 +44,7 @@ def check_arguments(
         )
     if not isinstance(given["checkpoint"], str | os.PathLike | Checkpoint | None):
         raise AdjoinError(f"checkpoint must be a folder or None, not {given['checkpoint']!r}")
+    check_scheduler(given["scheduler"])
     for name in ("thin", "chains", "memory_mb", "knots"):
         require_count(name, given[name])
     samples, thin = given["samples"], given["thin"]

@@ -13,6 +13,8 @@ one is better.
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
+
 import numpy as np
 
 from adjoin.blocks import is_long
@@ -80,9 +82,10 @@ def choose_scaling(
     n_jobs: int | None = None,
     progress: bool | None = None,
     checkpoint: Checkpoint | None = None,
+    executor: Executor | None = None,
 ) -> tuple[Scaling, float]:
     """The better units, deviations if they are so by `MARGIN`, and by how much they are."""
-    gain = compare_units(raw, centred, n_jobs, progress, checkpoint)
+    gain = compare_units(raw, centred, n_jobs, progress, checkpoint, executor)
     return Scaling.from_dataset(data, gain > MARGIN, scale), gain
 
 
@@ -92,6 +95,7 @@ def compare_units(
     n_jobs: int | None = None,
     progress: bool | None = None,
     checkpoint: Checkpoint | None = None,
+    executor: Executor | None = None,
 ) -> float:
     """By how much the best posterior of deviations exceeds that of raw signals, in nats.
 
@@ -100,7 +104,7 @@ def compare_units(
     found: dict[Candidate, None] = {}
     for engine, name in ((raw, "units-raw"), (centred, "units-deviations")):
         part = None if checkpoint is None else checkpoint.part(name)
-        found |= dict.fromkeys(find_candidates(engine, n_jobs, progress, part))
+        found |= dict.fromkeys(find_candidates(engine, n_jobs, progress, part, executor))
     best = [
         max(one.log_prior + log_evidence(engine, one.structure, one.coefficient) for one in found)
         for engine in (raw, centred)
@@ -113,6 +117,7 @@ def find_candidates(
     n_jobs: int | None = None,
     progress: bool | None = None,
     part: Part | None = None,
+    executor: Executor | None = None,
 ) -> list[Candidate]:
     """The best structures that a short run finds; its chains may be `part` of a checkpoint.
 
@@ -122,7 +127,8 @@ def find_candidates(
         warm_up(engine)
     seed = np.random.SeedSequence(_SEED)
     with watching(progress, N_CHAINS, N_SAMPLES, "units") as observer:
-        sampled = run_chains(engine, N_CHAINS, N_SAMPLES, seed, n_jobs, observer, None, part)
+        how = (n_jobs, observer, executor, part)
+        sampled = run_chains(engine, N_CHAINS, N_SAMPLES, seed, *how)
     if not sampled.is_complete:
         raise KeyboardInterrupt
     found = [one for trace in sampled.traces.values() for one in best_candidates(engine, trace)]

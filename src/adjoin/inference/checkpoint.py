@@ -37,6 +37,7 @@ from adjoin.errors import AdjoinError, CheckpointError
 from adjoin.files import locked, opened, remove_partials, write_whole
 from adjoin.inference.described import differ_in_length, differences
 from adjoin.inference.engine import Chain, Engine, Packed
+from adjoin.inference.pieces import PiecewiseChain
 from adjoin.version import __version__
 
 MANIFEST, LOCK, ENDING = "run.json", "lock", ".arrays"
@@ -201,7 +202,7 @@ class Keeper:
             f" {int(max(self.engine.schedule, default=0))}; pass {wanted} to make it longer"
         )
 
-    def look(self, chain: Chain) -> None:
+    def look(self, chain: Chain | PiecewiseChain) -> None:
         """After each piece of work: save it if it is time to."""
         self._is_new = True
         pause = PAUSE if self._pause < 0.0 else self._pause
@@ -209,7 +210,7 @@ class Keeper:
         if time.monotonic() - self._last >= pause:
             self.close(chain)
 
-    def close(self, chain: Chain) -> None:
+    def close(self, chain: Chain | PiecewiseChain) -> None:
         """Save what is not saved yet."""
         if not self._is_new:
             return

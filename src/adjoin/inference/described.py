@@ -22,7 +22,7 @@ from adjoin.inference.moves import Moves
 from adjoin.inference.prior import Prior
 from adjoin.inference.search import Search
 
-NOT_THE_RESULT = ("n_jobs", "progress", "checkpoint", "memory_mb", "warm_start")
+NOT_THE_RESULT = ("n_jobs", "progress", "checkpoint", "memory_mb", "warm_start", "scheduler")
 """Arguments of which the result is no function."""
 
 _DATA = (("data", "the data"), ("held_out", "the held-out data"), ("test", "the test data"))

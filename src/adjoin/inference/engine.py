@@ -54,7 +54,7 @@ class Chain(Protocol):
         """Draw so many samples more; what was not prepared yet is prepared first."""
 
     def pack(self) -> Packed:
-        """All that is needed to continue, and the trace so far."""
+        """All that is needed to continue, and the trace so far, as `pack_trace` has it."""
 
     def finish(self) -> ChainTrace:
         """What was recorded since the chain began; it can go on afterwards."""

@@ -166,6 +166,23 @@ def join(first: ChainTrace, second: ChainTrace) -> ChainTrace:
     )
 
 
+def without_draws(trace: ChainTrace) -> ChainTrace:
+    """What a trace says of its chain, without a draw; `join` puts draws before what follows."""
+    none, ladder, rho = np.empty(0), trace.ladder, trace.rho
+    return trace._replace(
+        structures=[],
+        structure=np.zeros(0, dtype=np.int64),
+        theta=none,
+        offset=np.zeros(1, dtype=np.int64),
+        noise=none,
+        coefficient=none,
+        log_lik=none,
+        log_prior=none,
+        ladder=None if ladder is None else ladder._replace(distance=none),
+        rho=None if rho is None else rho[:0],
+    )
+
+
 def make_buffer(capacity: int) -> Trace:
     """An empty buffer for chains of at most `capacity` terms."""
     return Trace(

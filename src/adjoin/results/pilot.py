@@ -5,6 +5,7 @@ Receives an engine that takes the whole likelihood; gives a `PowerEstimate` to t
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from dataclasses import replace
 
 import numpy as np
@@ -33,6 +34,7 @@ def run_pilot(
     n_jobs: int | None = None,
     progress: bool | Observer | None = None,
     checkpoint: Checkpoint | None = None,
+    executor: Executor | None = None,
 ) -> PowerEstimate:
     """Estimate the power from the chain of highest log posterior.
 
@@ -52,6 +54,8 @@ def run_pilot(
         As of the run that counts.
     checkpoint : Checkpoint, optional
         Where its chains are saved.
+    executor : Executor, optional
+        Where its chains run instead of here.
     """
     run = Run(grammar, engine.problem, settings)
     pilot = replace(engine, thin=1)  # type: ignore[type-var]
@@ -60,7 +64,7 @@ def run_pilot(
         again = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
         with watching(progress, n_chains, n_drawn, "first run") as observer:
             part = None if checkpoint is None else checkpoint.part(f"first-run-{n_drawn}")
-            sampled = run_chains(pilot, n_chains, n_drawn, again, n_jobs, observer, None, part)
+            sampled = run_chains(pilot, n_chains, n_drawn, again, n_jobs, observer, executor, part)
         if not sampled.is_complete:
             raise KeyboardInterrupt  # who stops the first run does not want the second
         chains = [Collection((trace,), run) for trace in sampled.traces.values()]
