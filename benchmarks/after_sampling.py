@@ -6,7 +6,7 @@ samples, in this process, with and without ``--validation``, and counts
 - gate passes: calls of `Columns.matrix`, which checks the columns of one record, and with it of the
   column check itself and of `tabulate`, which takes apart what a user passed. Without
   ``--validation`` an earlier version made 618, three for every model that was run;
-- scalings of the data (`Scaling.apply`), posteriors and engines built, modes of structures found;
+- scalings of the data (`Scaling.lag_table`), posteriors and engines built, modes of structures;
 - CPU seconds from the return of `run_chains` to the finished page. The command is run once before,
   so that nothing is compiled or imported in that time.
 
@@ -43,7 +43,7 @@ COUNTED = {
     "gate passes (records)": ("data.columns:Columns.matrix", "columns:Columns.matrix"),
     "  of columns": ("data.columns:_check", "columns:_check"),
     "  of what was passed": ("data.columns:tabulate", "columns:tabulate"),
-    "scalings of data": ("data.scaling:Scaling.apply", "signals:Scaling.apply"),
+    "scalings of data": ("data.scaling:Scaling.lag_table", "signals:Scaling.apply"),
     "posteriors built": ("posterior:Posterior.__init__",),
     "engines built": (
         "inference.engines.prediction:PredictionEngine.__init__",

@@ -315,7 +315,7 @@ def _term(problem: Problem, key: int) -> str:
 
 def as_model(problem: Problem, step: Step) -> Model:
     """A structure of the path in the user's units."""
-    rows, n = problem.rows, len(problem.rows.fitted)
+    rows, n = problem.rows, problem.rows.n_rows
     structure = problem.encoding.structure(step.keys)
     by_key = dict(zip(step.keys, step.theta, strict=True))
     theta = np.array([by_key[problem.encoding.key(term)] for term in structure])
@@ -332,7 +332,7 @@ def as_model(problem: Problem, step: Step) -> Model:
 
 def _criterion(problem: Problem, step: Step) -> float:
     """See `ForwardPath`, ``bic``."""
-    n, n_terms = len(problem.rows.fitted), problem.alphabet.n_terms
+    n, n_terms = problem.rows.n_rows, problem.alphabet.n_terms
     p = min(len(step.keys) - len(problem.alphabet.fixed), n_terms)
     ways = math.lgamma(n_terms + 1) - math.lgamma(p + 1) - math.lgamma(n_terms - p + 1)
     return n * math.log(max(step.error, _TINY) / n) + p * math.log(n) + 2.0 * ways

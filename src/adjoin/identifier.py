@@ -154,7 +154,8 @@ class Identifier(Estimator):
     n_jobs : int, optional
         How many chains run at a time. Default: one per core. The result does not depend on it.
     memory_mb : int
-        Most memory for the tables of inner products of all running chains together.
+        Most memory for tables of inner products of all running chains; what they record beyond it
+        goes to temporary files.
     progress : bool or callable, optional
         Whether to show progress bars; default: if standard error is a terminal. A callable gets a
         `adjoin.inference.runner.Snapshot` now and then from each chain.
@@ -428,15 +429,12 @@ class Identifier(Estimator):
         is_open = self.center is None and is_standard and is_plain and has_means(data)
         if not is_open:
             return Scaling.from_dataset(data, bool(self.center), scale), None
-        # Where all lags are looked at, units are not decided by who happens to find a far one.
-        search = PILOT if self.samples == AUTO else Search()
+        search = PILOT if self.samples == AUTO else Search()  # luck with a far lag decides nothing
         table_bytes = self.memory_mb * _MEGABYTE // n_workers(self.n_jobs, N_CHAINS)
-        engines = make_engines(
-            data, alphabet, scale, prior, Moves.read(self.moves), search, table_bytes
-        )
-        # A caller's own observer is for the run that counts.
-        progress = None if callable(self.progress) else self.progress
-        return choose_scaling(*engines, self.n_jobs, progress, checkpoint, executor)
+        moves = Moves.read(self.moves)
+        engines = make_engines(data, alphabet, scale, prior, moves, search, table_bytes)
+        progress = None if callable(self.progress) else self.progress  # one's own is for the rest
+        return choose_scaling(data, scale, *engines, self.n_jobs, progress, checkpoint, executor)
 
     def _estimate_power(
         self,

@@ -13,10 +13,13 @@ samples already cut off; gives one number. With
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from adjoin.arrays import Float1D
+from adjoin.blocks import is_constant, mean_square, moments
 from adjoin.data.columns import require_range
 from adjoin.errors import AdjoinError
 
@@ -24,15 +27,15 @@ from adjoin.errors import AdjoinError
 def rmse(measured: ArrayLike, predicted: ArrayLike) -> float:
     """Root mean squared error, in the unit of the output. NaN if the prediction diverged."""
     y, y_hat = _pair(measured, predicted)
-    return float(np.sqrt(np.mean((y - y_hat) ** 2)))
+    return math.sqrt(mean_square(y, y_hat))
 
 
 def nrmse(measured: ArrayLike, predicted: ArrayLike) -> float:
     """RMSE over the standard deviation of the measured series; 1 is as good as its mean."""
     y, _ = _pair(measured, predicted)
-    if np.ptp(y) == 0.0:
+    if is_constant(y):
         raise AdjoinError("the measured series is constant, so no normalised score exists for it")
-    return rmse(measured, predicted) / float(np.std(y))
+    return rmse(measured, predicted) / moments(y)[1]
 
 
 def nmse(measured: ArrayLike, predicted: ArrayLike) -> float:
@@ -45,7 +48,7 @@ def fit_index(measured: ArrayLike, predicted: ArrayLike) -> float:
     return 100.0 * (1.0 - nrmse(measured, predicted))
 
 
-def _pair(measured: ArrayLike, predicted: ArrayLike) -> tuple[Float1D, Float1D]:
+def _pair(measured: ArrayLike, predicted: ArrayLike) -> tuple[list[Float1D], list[Float1D]]:
     y, y_hat = _records(measured), _records(predicted)
     lengths, other = [series.shape for series in y], [series.shape for series in y_hat]
     if lengths != other or any(len(shape) != 1 for shape in lengths) or not sum(map(len, y)):
@@ -54,7 +57,7 @@ def _pair(measured: ArrayLike, predicted: ArrayLike) -> tuple[Float1D, Float1D]:
             " samples off both"
         )
     require_range("the measured series", [series for series in y if len(series)])
-    return np.concatenate(y), np.concatenate(y_hat)
+    return y, y_hat
 
 
 def _records(series: ArrayLike) -> list[Float1D]:

@@ -14,7 +14,7 @@ DataArgument = Annotated[
     list[Path],
     typer.Argument(
         metavar="DATA...",
-        help="A CSV, text or MATLAB file with the signals; more: one record each, or more.",
+        help="A CSV, text, MATLAB or .npy file with the signals; more: one record each, or more.",
     ),
 ]
 InputsOption = Annotated[

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoin.arrays import Float1D, Float2D
+from adjoin.blocks import is_mapped, pieces
 from adjoin.errors import AdjoinError
 from adjoin.text import counted
 
@@ -28,13 +29,17 @@ _RANGE = f"signals are at most {LARGEST:g} in size and vary by {SMALLEST:g} or m
 
 
 class Columns(NamedTuple):
-    """The columns of one record, their values not yet checked."""
+    """The columns of one record, their values not yet checked.
+
+    ``mapped`` : all of them as they lie in a memory-mapped file, where they stay.
+    """
 
     labels: tuple[str | None, ...]
     series: tuple[Any, ...]
     n_samples: int
     place: str
     is_frame: bool = False
+    mapped: Any = None
 
     def select(self, names: Sequence[str]) -> Columns:
         """Pick columns by name."""
@@ -43,7 +48,8 @@ class Columns(NamedTuple):
                 f"the data{self.place} need one column for each of {', '.join(missing)}; they have"
                 f" {', '.join(map(str, self.labels)) or 'none'}."
             )
-        return self._replace(series=tuple(self.series[self.labels.index(name)] for name in names))
+        series = tuple(self.series[self.labels.index(name)] for name in names)
+        return self._replace(series=series, mapped=None)
 
     def matrix(self, titles: Sequence[str], expected: str) -> Float2D:
         """Check every column: ``(n_samples, n_columns)``.
@@ -63,8 +69,14 @@ class Columns(NamedTuple):
                 + ("transpose them, a signal is a column." if is_lying else "pass one for each.")
             )
         pairs = zip(self.series, titles, strict=True)
-        checked = [_check(values, f"{title}{self.place}") for values, title in pairs]
-        return np.ascontiguousarray(np.reshape(checked, (len(checked), self.n_samples)).T)
+        if self.mapped is not None:
+            for values, title in pairs:
+                _check(values, f"{title}{self.place}")
+            return np.asarray(self.mapped).reshape(self.n_samples, len(titles))
+        table = np.empty((self.n_samples, len(titles)))
+        for column, (values, title) in zip(table.T, pairs, strict=True):
+            column[:] = _check(values, f"{title}{self.place}")
+        return table
 
 
 def tabulate(values: Any, role: str) -> tuple[list[Columns], bool]:
@@ -111,7 +123,8 @@ def _columns(values: Any, role: str, place: str) -> Columns:
             " list of those for several records."
         )
     series = (array,) if array.ndim == 1 else tuple(array.T)
-    return Columns((None,) * len(series), series, len(array), place)
+    mapped = array if series and _stays(array) else None
+    return Columns((None,) * len(series), series, len(array), place, mapped=mapped)
 
 
 def shared_labels(records: Sequence[Columns], default: str) -> tuple[str, ...]:
@@ -142,7 +155,9 @@ def _check(values: Any, what: str) -> Float1D:
     is_pandas = hasattr(values, "iloc")
     with np.errstate(over="ignore"):  # a wider float may become infinite
         raw = values.to_numpy(np.float64, na_value=np.nan) if is_pandas else np.ma.getdata(values)
-        array = np.array(raw, dtype=np.float64)
+        array = np.asarray(raw) if _stays(raw) else np.array(raw, dtype=np.float64)
+    if not np.ma.is_masked(values) and _is_clean(array):
+        return array
     masked = np.zeros(len(array), bool) if is_pandas else np.ma.getmaskarray(values)
     size = np.where(masked, 0.0, np.abs(array))
     faults = {"NaN": np.isnan(size), "infinite": np.isinf(size), "masked": masked}
@@ -163,6 +178,19 @@ def _check(values: Any, what: str) -> Float1D:
             " another unit, or correct the sample if it marks a fault."
         )
     return array
+
+
+def _stays(values: Any) -> bool:
+    """Whether values stay where they are: numbers as they are worked with, in a mapped file."""
+    return is_mapped(values) and values.dtype == np.float64 and values.flags.aligned
+
+
+def _is_clean(values: Float1D) -> bool:
+    """Whether all values are numbers of a legal size, a block at a time."""
+    # NaN is no number below any limit.
+    return all(
+        bool(np.abs(values[begin:end]).max() <= LARGEST) for begin, end in pieces(0, len(values))
+    )
 
 
 def require_range(what: str, records: Sequence[Float1D]) -> None:

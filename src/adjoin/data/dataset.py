@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoin.arrays import Float1D, Float2D, Int1D
+from adjoin.blocks import is_constant, is_mapped, moments, spread
 from adjoin.checks import is_count, is_real, require_count
 from adjoin.data.columns import Columns, place_of, require_range, shared_labels, tabulate
 from adjoin.data.names import SignalNames, legal_name, split_names
@@ -44,7 +45,11 @@ class SignalTable(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """One experiment: inputs ``(n, n_inputs)`` and output ``(n,)``, kept as read-only copies."""
+    """One experiment: inputs ``(n, n_inputs)`` and output ``(n,)``, read-only.
+
+    They are copies, but of what nobody can write to, and of memory-mapped files, which are read
+    where they are.
+    """
 
     inputs: Float2D
     output: Float1D
@@ -106,6 +111,9 @@ class Dataset:
     ) -> Dataset:
         """Check and copy the user's data.
 
+        Memory-mapped arrays of 64-bit floats (``numpy.load(path, mmap_mode="r")``) stay in their
+        files, which must not change while they are in use.
+
         Parameters
         ----------
         u : (n,) or (n, n_inputs) array, pandas Series or DataFrame, list of those, or None
@@ -149,6 +157,8 @@ class Dataset:
             chosen = columns.select(names.inputs) if is_named else columns
             matrix = chosen.matrix(titles, expected)
             series = target.matrix([f"output {names.output!r}"], "there must be 1 output")
+            for checked in (matrix, series):  # nobody else has them, so that they are kept
+                checked.setflags(write=False)
             records.append(Record(matrix, series[:, 0]))
         for i, title in enumerate(titles):
             require_range(title, [record.inputs[:, i] for record in records])
@@ -234,8 +244,9 @@ class Dataset:
         parts = [counted(self.n_records, "record"), counted(self.n_samples, "sample")]
         parts += [f"sampling time {self.sampling_time:g} s"] if self.sampling_time else []
         rows = []
-        for name, row in zip(self.names.ordered, self._values(), strict=False):
-            figures = (f"{x:.4g}" for x in (row.mean(), row.std(), row.min(), row.max()))
+        for name, parts_of in self._signals():
+            ends = min(map(np.min, parts_of)), max(map(np.max, parts_of))
+            figures = (f"{x:.4g}" for x in (*moments(parts_of), *ends))
             rows.append((name, "output" if name == self.names.output else "input", *figures))
         heads = ("signal", "role", "mean", "standard deviation", "smallest", "largest")
         return html_heading(title, ", ".join(parts)) + html_table(heads, rows)
@@ -306,6 +317,24 @@ class Dataset:
                 records.append(Record(record.inputs[part], record.output[part]))
         return replace(self, records=tuple(records), timing=None)
 
+    def excerpt(self, n_seed: int, most: int) -> Dataset:
+        """Stretches spread over all records, some `most` samples together; all where that is less.
+
+        Each has the `n_seed` samples before it beside its own.
+        """
+        parts = spread([len(record) - n_seed for record in self.records], most)
+        if parts is None:
+            return self
+        return self.stretches([(i, a, b + n_seed) for i, a, b in parts])
+
+    def stretches(self, parts: Sequence[tuple[int, int, int]]) -> Dataset:
+        """Some stretches as records of their own: each a record, its first sample and its end."""
+        records = tuple(
+            Record(self.records[i].inputs[begin:end], self.records[i].output[begin:end])
+            for i, begin, end in parts
+        )
+        return replace(self, records=records, timing=None)
+
     def decimate(self, factor: int) -> Dataset:
         """Every `factor`-th sample of every record, after a filter against aliasing.
 
@@ -361,8 +390,11 @@ class Dataset:
         """Refuse signals that are constant over all records together."""
         if self.n_samples == 1:
             raise AdjoinError("there is one sample only; a fit needs many more than max_lag.")
-        rows = zip(self.names.ordered, self._values(), strict=False)
-        constant = [f"{name!r} (always {row[0]:g})" for name, row in rows if (row == row[0]).all()]
+        constant = [
+            f"{name!r} (always {records[0][0]:g})"
+            for name, records in self._signals()
+            if is_constant(records)
+        ]
         if constant:
             raise AdjoinError(
                 f"constant signals: {', '.join(constant)}; leave such an input out, or use data"
@@ -375,8 +407,9 @@ class Dataset:
         With L the powers of ten from 1 to the size or spread of any signal, coefficients and
         columns are within 10^(±(degree + 1)·L), of which the square must be finite.
         """
-        for name, row in zip(self.names.ordered, self._values(), strict=False):
-            sizes = [float(np.abs(row).max()), float(row.std())]
+        for name, records in self._signals():
+            low, high = min(map(np.min, records)), max(map(np.max, records))
+            sizes = [float(max(-low, high)), moments(records)[1]]
             levels = [abs(np.log10(size)) for size in sizes if size > 0.0]
             if (degree + 1) * max(levels, default=0.0) > _MOST_LEVELS:
                 raise AdjoinError(
@@ -399,10 +432,24 @@ class Dataset:
             for i, record in enumerate(self.records)
         ], n > 1
 
+    def _signals(self) -> list[tuple[str, list[Float1D]]]:
+        """Each signal by its name, inputs before the output: one series per record."""
+        series = [
+            *(
+                [record.inputs[:, i] for record in self.records]
+                for i in range(len(self.names.inputs))
+            ),
+            self.outputs,
+        ]
+        return list(zip(self.names.ordered, series, strict=False))
+
     def _values(self) -> Float2D:
         """Return a fresh (n_signals, n_samples) array: inputs, then the output."""
-        blocks = [np.vstack([record.inputs.T, record.output]) for record in self.records]
-        return np.ascontiguousarray(np.hstack(blocks))
+        signals = self._signals()
+        values = np.empty((len(signals), self.n_samples))
+        for row, (_, records) in zip(values, signals, strict=True):
+            np.concatenate(records, out=row)
+        return values
 
 
 def input_titles(names: SignalNames, owner: str) -> tuple[list[str], str]:
@@ -420,8 +467,23 @@ def _declared(names: Any) -> SignalNames:
 
 
 def freeze(owner: object, *fields: str) -> None:
-    """Replace arrays of a frozen object by read-only copies."""
+    """Replace arrays of a frozen object by read-only ones: copies, where somebody could write."""
     for field in fields:
-        array = np.array(getattr(owner, field), dtype=np.float64, order="C")
+        given = getattr(owner, field)
+        array = given.view() if _is_safe(given) else np.array(given, dtype=np.float64, order="C")
         array.setflags(write=False)
         object.__setattr__(owner, field, array)
+
+
+def _is_safe(values: Any) -> bool:
+    """Whether an array need not be copied: its file is mapped, or nobody can write to it."""
+    if type(values) is not np.ndarray or values.dtype != np.float64 or not values.flags.aligned:
+        return False
+    if is_mapped(values):
+        return True
+    base: Any = values
+    while isinstance(base, np.ndarray):
+        if base.flags.writeable:
+            return False
+        base = base.base
+    return base is None and values.flags.c_contiguous

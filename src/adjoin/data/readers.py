@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoin.arrays import Float1D, Float2D
+from adjoin.blocks import pieces
 from adjoin.checks import is_count
 from adjoin.data.choosing import listing, pick, pick_inputs, pick_output, require_once
 from adjoin.data.columns import require_range, tabulate
@@ -27,7 +28,7 @@ from adjoin.data.missing import Missing
 from adjoin.data.names import SignalNames, legal_name
 from adjoin.data.preparation import decimated
 from adjoin.data.records import Axes, Layout, lay_out
-from adjoin.data.tables import Column, Table, read_matlab, read_text
+from adjoin.data.tables import Column, Table, read_matlab, read_numpy, read_text
 from adjoin.errors import AdjoinError
 from adjoin.text import counted
 
@@ -36,7 +37,7 @@ _FILLED = 5  # missing values in a row that a check fills in
 
 
 def read_data(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     inputs: str | Iterable[str] | None = None,
     output: str | None = None,
     *,
@@ -44,11 +45,14 @@ def read_data(
     decimal: str | None = None,
     fill: int | None = None,
 ) -> Dataset:
-    """Read a data set from a text table (.csv, .txt, .tsv, .dat) or a MATLAB file (.mat).
+    """Read a data set from a text table (.csv, .txt, .tsv, .dat), a MATLAB file or an array file.
 
     Parameters
     ----------
-    path : str or path
+    path : str or path, or a list of those
+        A MATLAB file ends in ``.mat``. One in ``.npy`` has an array with a row per sample, whose
+        columns are called c1, c2, …, or by its fields; it is memory-mapped, and columns of 64-bit
+        floats stay in the file. Of several files, each is a record, or more.
     inputs : sequence of str, or comma-separated str, optional
         Names of the input columns; empty for an autonomous system. Default: every numeric column
         but the output and those called t, time, date, index, sample, record and the like.
@@ -76,7 +80,10 @@ def read_data(
     signal is called `e`, the noise is called `e_noise`.
     """
     reader = partial(_by_suffix, decimal=decimal)
-    return _read(reader, path, inputs, output, sampling_time, fill)[0]
+    if isinstance(path, list | tuple) and path:
+        read = [_read(reader, file, inputs, output, sampling_time, fill)[0] for file in path]
+        return Dataset.join(read)
+    return _read(reader, path, inputs, output, sampling_time, fill)[0]  # type: ignore[arg-type]
 
 
 def read_csv(
@@ -185,7 +192,18 @@ def _read(
         axes = Axes.find(table.columns, target, chosen)
         names = [column.path for column in columns]
         layout = lay_out([*values, series], names, axes, fill, fills_gaps)
-        return _assemble(columns, layout, sampling_time, file.name), layout.missing
+        mapped = _side_by_side(table, chosen) if fill is None else None
+        return _assemble(columns, layout, sampling_time, file.name, mapped), layout.missing
+
+
+def _side_by_side(table: Table, chosen: Sequence[Column]) -> Any:
+    """The chosen columns of a mapped file as it has them; None where they are apart."""
+    if table.matrix is None or not chosen:
+        return None
+    places = [table.columns.index(column) for column in chosen]
+    if places != list(range(places[0], places[0] + len(places))):
+        return None
+    return table.matrix[:, places[0] : places[-1] + 1]
 
 
 def _open(file: Path, reader: Callable[[Path], Table]) -> Table:
@@ -355,9 +373,11 @@ def _by_suffix(file: Path, decimal: str | None) -> Table:
     suffix = file.suffix.lower()
     if suffix == ".mat":
         return read_matlab(file)
+    if suffix == ".npy":
+        return read_numpy(file)
     if suffix in _TEXT_TYPES:
         return _text(file, decimal)
-    known = ", ".join((*_TEXT_TYPES, ".mat"))
+    known = ", ".join((*_TEXT_TYPES, ".mat", ".npy"))
     remedy = "export the sheet as CSV" if suffix.startswith((".xls", ".ods")) else f"known: {known}"
     raise AdjoinError(f"cannot read files of type {suffix!r}; {remedy}.")
 
@@ -394,15 +414,24 @@ def _is_axis(series: Any) -> bool:
     if len(series) < 3 or series.dtype.kind == "c":
         return False
     with np.errstate(invalid="ignore", over="ignore"):  # infinite values are refused later
-        line = np.linspace(float(series[0]), float(series[-1]), len(series))
-        span = line[-1] - line[0]
-        return bool(span > 0 and np.abs(series - line).max() <= 1e-6 * span)
+        first, last = float(series[0]), float(series[-1])
+        span, n = last - first, len(series) - 1
+        if not span > 0.0:
+            return False
+        return all(
+            bool(np.abs(series[a:b] - first - np.arange(a, b) * (span / n)).max() <= 1e-6 * span)
+            for a, b in pieces(0, len(series))
+        )
 
 
 def _assemble(
-    columns: Sequence[Column], layout: Layout, sampling_time: float | None, label: str
+    columns: Sequence[Column],
+    layout: Layout,
+    sampling_time: float | None,
+    label: str,
+    mapped: Any = None,
 ) -> Dataset:
-    """Name the signals and build the data set."""
+    """Name the signals and build the data set; inputs that are `mapped` stay in their file."""
     import pandas
 
     uses = Counter(legal_name(column.name) for column in columns)
@@ -422,6 +451,8 @@ def _assemble(
         pandas.DataFrame(
             {n: v[a:b] for n, v in zip(inputs, values, strict=True)}, index=range(a, b)
         )
+        if mapped is None
+        else mapped[a:b]
         for a, b in layout.bounds
     ]
     outputs = [series[a:b] for a, b in layout.bounds]

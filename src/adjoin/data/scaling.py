@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from adjoin.arrays import Float1D
-from adjoin.data.dataset import Dataset, Record, freeze
+from adjoin.blocks import is_constant, moments
+from adjoin.data.dataset import Dataset, Record, SignalTable, freeze
 from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError
 
@@ -42,24 +43,37 @@ class Scaling:
     @classmethod
     def from_dataset(cls, dataset: Dataset, center: bool, scale: bool) -> Scaling:
         """Take mean and standard deviation over all records together; a constant keeps scale 1."""
-        plain, values = cls.identity(dataset.names), dataset._values()
-        deviation = values.std(axis=1)
-        is_constant = (values == values[:, :1]).all(axis=1)  # its deviation may round to 1e-17
-        deviation[is_constant | (deviation == 0)] = 1.0
-        offset = values.mean(axis=1) if center else plain.offset
-        return cls(dataset.names, offset, deviation if scale else plain.scale)
+        plain, signals = cls.identity(dataset.names), dataset._signals()
+        mean, deviation = np.array([moments(records) for _, records in signals]).T
+        constant = [is_constant(records) for _, records in signals]  # it may round to 1e-17
+        deviation = np.where(np.array(constant) | (deviation == 0.0), 1.0, deviation)
+        return cls(
+            dataset.names, mean if center else plain.offset, deviation if scale else plain.scale
+        )
 
     def apply(self, dataset: Dataset) -> Dataset:
         """Return the data set in scaled units."""
-        own, given = self.names.ordered[:-1], dataset.names.ordered[:-1]
-        if own != given:
-            raise AdjoinError(f"the scaling is of the signals {own}, but the data have {given}.")
+        self._require_signals(dataset)
         o, s = self.offset, self.scale
         records = [
             Record((record.inputs - o[:-1]) / s[:-1], (record.output - o[-1]) / s[-1])
             for record in dataset.records
         ]
         return replace(dataset, records=tuple(records), units=())  # they have none any more
+
+    def lag_table(self, dataset: Dataset, max_lag: int) -> SignalTable:
+        """All records end to end in scaled units; made in place, as they may be long."""
+        self._require_signals(dataset)
+        found = dataset.lag_table(max_lag)
+        for row, offset, scale in zip(found.value, self.offset, self.scale, strict=True):
+            np.subtract(row, offset, out=row)
+            np.divide(row, scale, out=row)
+        return found
+
+    def _require_signals(self, dataset: Dataset) -> None:
+        own, given = self.names.ordered[:-1], dataset.names.ordered[:-1]
+        if own != given:
+            raise AdjoinError(f"the scaling is of the signals {own}, but the data have {given}.")
 
     def coefficient_factor(self, exponents: Mapping[str, float]) -> float:
         r"""Return what turns a term's coefficient on scaled signals into the user's units.

@@ -73,10 +73,14 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The columns of a file, and the variables of it that are none, with what they are."""
+    """The columns of a file, and the variables of it that are none, with what they are.
+
+    ``matrix`` : all columns in a memory-mapped file, where they stay.
+    """
 
     columns: tuple[Column, ...]
     others: Mapping[str, str] = field(default_factory=dict)
+    matrix: Any = None
 
     @property
     def root(self) -> str:
@@ -420,6 +424,26 @@ def _remedy(cell: str, text: _Text) -> str:
     if text.separator == "," and text.decimal == "." and "." not in plain and _is_number(plain):
         remedies.append("if this is a decimal comma, pass decimal=','")
     return "; ".join(remedies)
+
+
+def read_numpy(file: Path) -> Table:
+    """Take the columns of an array file, memory-mapped: c1, c2, …, or as its fields are called."""
+    try:
+        array = np.load(file, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise AdjoinError(f"this is not a readable array of NumPy ({error}).") from None
+    if not isinstance(array, np.ndarray) or array.ndim != (1 if array.dtype.names else 2):
+        raise AdjoinError(
+            "this holds no table; save an array with a row per sample and a column per signal, or"
+            " pass single series to Dataset.from_arrays."
+        )
+    if array.dtype.names:
+        return Table(tuple(Column(name, array[name], name) for name in array.dtype.names))
+    if array.dtype.kind not in "biuf":
+        raise AdjoinError(f"this holds values of type {array.dtype}, not numbers.")
+    names = [f"c{i + 1}" for i in range(array.shape[1])]
+    columns = tuple(Column(name, array[:, i], name) for i, name in enumerate(names))
+    return Table(columns, matrix=array)
 
 
 def read_matlab(file: Path) -> Table:

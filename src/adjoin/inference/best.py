@@ -43,15 +43,15 @@ def log_evidence(engine: PredictionEngine, structure: Structure, coefficient: fl
     from scipy.optimize import minimize_scalar
 
     problem, target = engine.problem, engine.rules.target
-    output, pinned = problem.rows.fitted, problem.pinned
+    rows, pinned = problem.rows, problem.pinned
+    columns, output = rows.reduced(structure)
     if len(pinned):
-        output = output - problem.rows.design(pinned) @ problem.pinned_theta
-        others = tuple(term for term in structure if term not in pinned.terms)
-        structure = Structure(others, structure.names)
-    columns = problem.rows.design(structure)
+        is_free = np.array([term not in pinned.terms for term in structure], dtype=bool)
+        output = output - columns.T[~is_free].T @ problem.pinned_theta
+        columns = columns.T[is_free].T
     # Of Φ and y side by side, so that the basis, as long as the record, need not be made.
     factor: Float2D = np.asarray(np.linalg.qr(np.column_stack([columns, output]), mode="r"))
-    p, n, w = len(structure), len(output), target.power
+    p, n, w = columns.shape[1], rows.n_rows, target.power
     left, size, _ = np.linalg.svd(factor[:p, :p])
     along, rest = left.T @ factor[:p, p], factor[p:, p]
     noise_shape, noise_scale, free = target.noise_shape, target.noise_scale, float(rest @ rest)

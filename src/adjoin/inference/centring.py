@@ -7,7 +7,8 @@ best posterior that a short run of one-step chains finds in either,
 .. math:: \max_T \; \log p(T) + \log \int p(y \mid T, σ²)\, p(σ²)\, dσ²
 
 coefficients integrated out. The short runs have a seed of their own, so that the choice is a
-function of the data alone. Receives a problem in both units; gives the `Identifier` the better one.
+function of the data alone. Receives a problem in both units; tells the `Identifier` by how much
+one is better.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from concurrent.futures import Executor
 
 import numpy as np
 
+from adjoin.blocks import is_long
 from adjoin.data.dataset import Dataset
 from adjoin.data.scaling import Scaling
 from adjoin.grammar.alphabet import Alphabet
@@ -32,6 +34,7 @@ from adjoin.inference.search import Search
 N_CHAINS, N_SAMPLES = 4, 5000
 MARGIN = 2.0
 """Nats by which deviations must be better: a linear system has the same equation in both."""
+_SEEN = 2**18  # samples of a very long record that are looked at, in stretches spread over it
 _NO_MEAN = 1e-9  # of a standard deviation: what is left where a user has taken off the means
 _SEED = 0
 _BEHIND = 100.0  # nats by a guess, good to some ten: no evidence is worked out of what is behind
@@ -52,10 +55,14 @@ def make_engines(
     search: Search,
     table_bytes: int,
 ) -> tuple[PredictionEngine, PredictionEngine]:
-    """The engines of both short runs: of raw signals, and of deviations."""
+    """The engines of both short runs: of raw signals, and of deviations.
+
+    Of very long records a part says as much, by hundreds of nats.
+    """
+    seen = data.excerpt(alphabet.max_lag, _SEEN) if is_long(data.n_samples) else data
     raw, centred = (
         PredictionEngine(
-            Problem(data, alphabet, Scaling.from_dataset(data, center, scale)),
+            Problem(seen, alphabet, Scaling.from_dataset(data, center, scale)),
             prior,
             moves,
             search=search,
@@ -68,6 +75,8 @@ def make_engines(
 
 
 def choose_scaling(
+    data: Dataset,
+    scale: bool,
     raw: PredictionEngine,
     centred: PredictionEngine,
     n_jobs: int | None = None,
@@ -77,7 +86,7 @@ def choose_scaling(
 ) -> tuple[Scaling, float]:
     """The better units, deviations if they are so by `MARGIN`, and by how much they are."""
     gain = compare_units(raw, centred, n_jobs, progress, checkpoint, executor)
-    return (centred if gain > MARGIN else raw).problem.rows.scaling, gain
+    return Scaling.from_dataset(data, gain > MARGIN, scale), gain
 
 
 def compare_units(

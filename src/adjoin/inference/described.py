@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from adjoin.arrays import Float1D
+from adjoin.blocks import pieces
 from adjoin.data.dataset import Dataset
 from adjoin.grammar import Grammar, Structure
 from adjoin.inference.ladder import Ladder
@@ -51,7 +53,7 @@ def describe_data(data: Dataset) -> dict[str, Any]:
     names = (*data.names.inputs, data.names.output)
     records = [
         {
-            name: hashlib.sha256(np.ascontiguousarray(series).tobytes()).hexdigest()[:32]
+            name: _checksum(series)
             for name, series in zip(names, [*record.inputs.T, record.output], strict=True)
         }
         for record in data.records
@@ -62,6 +64,13 @@ def describe_data(data: Dataset) -> dict[str, Any]:
         "sampling_time": data.sampling_time,
         "records": records,
     }
+
+
+def _checksum(series: Float1D) -> str:
+    found = hashlib.sha256()
+    for begin, end in pieces(0, len(series)):
+        found.update(np.ascontiguousarray(series[begin:end]).data)
+    return found.hexdigest()[:32]
 
 
 def plain(value: Any) -> Any:

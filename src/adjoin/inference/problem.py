@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 
-from adjoin.arrays import Float1D
+from adjoin.arrays import Float1D, Float2D
+from adjoin.blocks import pieces, sum_of_squares
 from adjoin.data.dataset import Dataset
 from adjoin.data.scaling import Scaling
 from adjoin.errors import AdjoinError
@@ -125,9 +125,9 @@ class Problem:
         """
         if prior.noise_scale is None:
             scaling = self.rows.scaling
-            measured = self.rows.fitted + scaling.offset[-1] / scaling.scale[-1]
-            square = float(measured @ measured)
-            return 0.5 * _NOISE_LIMIT**2 * (square or len(self.rows.fitted))
+            mean = float(scaling.offset[-1] / scaling.scale[-1])
+            square = sum_of_squares(self.rows.fitted_records, mean)
+            return 0.5 * _NOISE_LIMIT**2 * (square or self.rows.n_rows)
         return float(prior.noise_scale) * (self.output_variance if prior.units == STANDARD else 1.0)
 
     def noise_limit(self, prior: Prior, power: float) -> float:
@@ -137,7 +137,7 @@ class Problem:
 
         Found noise near this is the prior's word, not that of the data.
         """
-        shape = prior.noise_shape + 0.5 * power * len(self.rows.fitted)
+        shape = prior.noise_shape + 0.5 * power * self.rows.n_rows
         return math.sqrt(self.noise_scale(prior) / shape)
 
     @property
@@ -150,7 +150,7 @@ class Problem:
         """Their coefficients in model units, by least squares."""
         if not len(self.pinned):
             return np.empty(0)
-        return least_squares(self.pinned, self.rows.design(self.pinned), self.rows.fitted)
+        return least_squares(self.pinned, *self.rows.reduced(self.pinned))
 
     @cached_property
     def alike(self) -> tuple[str, ...]:
@@ -217,20 +217,19 @@ class Problem:
     def _lay_out(self, is_off: bool) -> Regression:
         encoding, names, rows = self.encoding, self.encoding.names, self.rows
         read = sorted({(names.position(atom.signal), atom.function) for atom in encoding.atoms})
-        series = np.empty((max(len(read), 1), self.data.n_samples))
-        for i, (signal, function) in enumerate(read):
-            series[i] = rows.series(names.ordered[signal], function)
+        output = rows.output
         edges = [np.append(np.arange(first, stop, ROWS), stop) for first, stop in rows.stretches]
-        blocks = [] if is_off else [pair for edge in edges for pair in pairwise(edge)]
-        fitted = np.concatenate([np.arange(a, b) for a, b in blocks] or [np.empty(0, dtype=int)])
-        output = rows.output.copy()
+        start = np.concatenate([np.empty(0, dtype=np.int64), *(edge[:-1] for edge in edges)])
+        stop = np.concatenate([np.empty(0, dtype=np.int64), *(edge[1:] for edge in edges)])
+        is_there = slice(0, 0 if is_off else None)
         target = output
         if len(self.pinned):
             target = output.copy()
-            everywhere = np.concatenate([np.arange(edge[0], edge[-1]) for edge in edges])
-            target[everywhere] -= rows.design(self.pinned) @ self.pinned_theta
+            for part, pinned in rows.explained(self.pinned, self.pinned_theta):
+                target[part] -= pinned
+        fitted = [] if is_off else rows.stretches
         return Regression(
-            series=series,
+            series=self._series(read),
             row=np.array(
                 [read.index((names.position(a.signal), a.function)) for a in encoding.atoms],
                 dtype=np.int64,
@@ -238,11 +237,27 @@ class Problem:
             lag=np.array([atom.lag for atom in encoding.atoms], dtype=np.int64),
             output=output,
             target=target,
-            start=np.array([start for start, _ in blocks], dtype=np.int64),
-            stop=np.array([stop for _, stop in blocks], dtype=np.int64),
-            output_norm=float(np.linalg.norm(output[fitted])),
-            target_norm=float(np.linalg.norm(target[fitted])),
-            n_rows=len(fitted),
+            start=start[is_there],
+            stop=stop[is_there],
+            output_norm=_norm(output, fitted),
+            target_norm=_norm(target, fitted),
+            n_rows=sum(b - a for a, b in fitted),
             pinned_key=np.array([encoding.key(term) for term in self.pinned], dtype=np.int64),
             pinned_theta=self.pinned_theta.copy(),
         )
+
+    def _series(self, read: list[tuple[int, str]]) -> Float2D:
+        """A row for each signal and function that is read: those of the table, where it has all."""
+        table, names = self.rows.table.value, self.encoding.names
+        if read == [(i, "") for i in range(len(table))]:
+            return table
+        series = np.empty((max(len(read), 1), table.shape[1]))
+        for row, (signal, function) in zip(series, read, strict=False):
+            for a, b in pieces(0, len(row)):
+                row[a:b] = self.rows.series(names.ordered[signal], function, slice(a, b))
+        return series
+
+
+def _norm(series: Float1D, stretches: list[tuple[int, int]]) -> float:
+    """The length of a series where it is fitted."""
+    return math.sqrt(sum_of_squares([series[:0], *(series[a:b] for a, b in stretches)]))

@@ -21,13 +21,19 @@ def is_shown(progress: bool | Observer | None) -> bool:
 
 @contextmanager
 def compiling(kernel: Callable[..., Any], progress: bool | Observer | None) -> Iterator[None]:
-    """Say so while a kernel compiles for the first time on this machine."""
-    if is_compiled(kernel) or not is_shown(progress):
+    """Say so while a kernel compiles for the first time on this machine, and what else takes long.
+
+    Long records are laid out then, and searched for where chains begin.
+    """
+    if not is_shown(progress):
         yield
         return
     from adjoin.console import make_console
 
-    with make_console(stderr=True).status("compiling the sampler, once, a minute or two …"):
+    words = "looking over the data for a place to begin …"
+    if not is_compiled(kernel):
+        words = "compiling the sampler, once, a minute or two …"
+    with make_console(stderr=True).status(words):
         yield
 
 

@@ -6,12 +6,15 @@ structure: the known physics alone, the mode of a posterior, an export.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from adjoin.arrays import Float1D, Float2D
+from adjoin.blocks import is_long, moments, pieces
 from adjoin.data.dataset import Dataset, SignalTable
 from adjoin.data.scaling import Scaling
 from adjoin.errors import AdjoinError
@@ -50,7 +53,7 @@ class Rows:
     @cached_property
     def table(self) -> SignalTable:
         """All records end to end in model units."""
-        return self.scaling.apply(self.data).lag_table(self.max_lag)
+        return self.scaling.lag_table(self.data, self.max_lag)
 
     @property
     def output(self) -> Float1D:
@@ -64,6 +67,8 @@ class Rows:
 
         Over all samples, as `Scaling` takes it; a score is normalised by that of what it scores.
         """
+        if is_long(len(self.output)):
+            return moments([self.output])[1] ** 2 or 1.0
         return float(np.var(self.output)) or 1.0
 
     @property
@@ -75,11 +80,58 @@ class Rows:
     @cached_property
     def fitted(self) -> Float1D:
         """(n_rows,) the output where it is fitted."""
-        return np.concatenate([self.output[first:stop] for first, stop in self.stretches])
+        return np.concatenate(self.fitted_records)
 
-    def design(self, structure: Structure) -> Float2D:
-        """The columns of a structure where it is fitted, ``(n_rows, n_terms)``."""
-        stretches = self.stretches
+    @property
+    def fitted_records(self) -> list[Float1D]:
+        """The same record by record, as views."""
+        return [self.output[first:stop] for first, stop in self.stretches]
+
+    @property
+    def n_rows(self) -> int:
+        """How many samples are fitted."""
+        return sum(stop - first for first, stop in self.stretches)
+
+    @property
+    def blocks(self) -> Iterator[tuple[int, int]]:
+        """The stretches a block of rows at a time."""
+        return (block for stretch in self.stretches for block in pieces(*stretch))
+
+    def reduced(self, structure: Structure) -> tuple[Float2D, Float1D]:
+        r"""Columns Φ of a structure and the fitted output y, as far as least squares can tell.
+
+        .. math:: ‖y - Φθ‖ = ‖r - Rθ‖ \quad \text{for all } θ
+
+        They are Φ and y, and of long records R and r, the triangle of their QR, made a block of
+        rows at a time: with the digits of the columns, and with no column as long as a record.
+        """
+        if not is_long(self.n_rows):
+            return self.design(structure), self.fitted
+        triangle = np.empty((0, len(structure) + 1))
+        for block in self.blocks:
+            rows = np.column_stack([self.design(structure, [block]), self.output[slice(*block)]])
+            triangle = np.asarray(np.linalg.qr(np.vstack([triangle, rows]), mode="r"))
+        return triangle[:, :-1], triangle[:, -1]
+
+    def explained(self, structure: Structure, theta: Float1D) -> Iterator[tuple[slice, Float1D]]:
+        """Φθ where it is fitted: which samples, and of these; of long records in blocks."""
+        if is_long(self.n_rows):
+            for first, stop in self.blocks:
+                yield slice(first, stop), self.design(structure, [(first, stop)]) @ theta
+            return
+        edges = np.cumsum([0, *(stop - first for first, stop in self.stretches)])
+        whole = self.design(structure) @ theta
+        for (first, stop), (begin, end) in zip(self.stretches, pairwise(edges), strict=True):
+            yield slice(first, stop), whole[begin:end]
+
+    def design(
+        self, structure: Structure, stretches: list[tuple[int, int]] | None = None
+    ) -> Float2D:
+        """The columns of a structure where it is fitted, ``(n_rows, n_terms)``.
+
+        All of them, or those of the samples in some `stretches`.
+        """
+        stretches = self.stretches if stretches is None else stretches
         columns = np.ones((len(structure), sum(stop - first for first, stop in stretches)))
         seen: dict[Atom, Float1D] = {}
         for i, term in enumerate(structure):
@@ -90,8 +142,8 @@ class Rows:
         return columns.T
 
     def _column(self, atom: Atom, stretches: list[tuple[int, int]]) -> Float1D:
-        row = self.series(atom.signal, atom.function)
-        return np.concatenate([row[a - atom.lag : b - atom.lag] for a, b in stretches])
+        parts = [slice(a - atom.lag, b - atom.lag) for a, b in stretches]
+        return np.concatenate([self.series(atom.signal, atom.function, part) for part in parts])
 
     @cached_property
     def past_noise(self) -> Float1D:
@@ -109,19 +161,24 @@ class Rows:
         size = float(np.sqrt(np.mean(self.past_noise**2)))
         return size if is_standard and size > 0.0 else 1.0
 
-    def series(self, signal: str, function: str = "") -> Float1D:
-        """(n_samples,) a function of a signal in model units; of the noise, a guess."""
+    def series(self, signal: str, function: str = "", part: slice = slice(None)) -> Float1D:
+        """(n_samples,) a function of a signal in model units, or `part`; of the noise, a guess."""
         signals = self.data.names.ordered[:-1]
         if signal not in signals:
-            return self.past_noise / self.noise_unit
+            return self.past_noise[part] / self.noise_unit
         place = signals.index(signal)
-        return apply_to_scaled(function, self.table.value[place], self.scaling.scale[place])
+        return apply_to_scaled(function, self.table.value[place, part], self.scaling.scale[place])
 
     def is_finite(self, term: Term) -> bool:
         """Whether a term's column, and its square, are finite on these data."""
+        structure = Structure((term,), self.data.names)
+        parts = [[block] for block in self.blocks] if is_long(self.n_rows) else [self.stretches]
+        square = 0.0
         with np.errstate(over="ignore"):
-            columns = self.design(Structure((term,), self.data.names))
-            return bool(np.isfinite(columns.T @ columns).all())
+            for part in parts:
+                column = self.design(structure, part)
+                square += float((column.T @ column)[0, 0])
+        return bool(np.isfinite(square))
 
     def factors(self, structure: Structure) -> Float1D:
         """What turns each term's coefficient from model units into the user's."""
@@ -136,9 +193,9 @@ class Rows:
 
     def white_box(self, structure: Structure) -> Model:
         """A structure alone, fitted by `least_squares`."""
-        columns = self.design(structure)
-        theta = least_squares(structure, columns, self.fitted)
-        left, n_free = self.fitted - columns @ theta, max(len(columns) - len(structure), 1)
+        columns, output = self.reduced(structure)
+        theta = least_squares(structure, columns, output)
+        left, n_free = output - columns @ theta, max(self.n_rows - len(structure), 1)
         noise_sd = float(np.sqrt(left @ left / n_free)) * self.scaling.noise_factor
         values = tuple(theta * self.factors(structure))
         fitted_to = FittedTo(self.data, self.max_lag)

@@ -36,7 +36,7 @@ from adjoin.inference.traces import ChainTrace
 from adjoin.threads import add_cpu_seconds, cpu_seconds, n_workers
 
 _BLOCK_SECONDS = 0.1  # between two looks at the stop sign, and two reports of progress
-_FIRST_BLOCK = 200
+_FIRST_BLOCK = 200  # unless an engine knows that samples take long
 _FIRST_PIECE, _PIECE_SECONDS = 0.5, 5.0  # of a chain elsewhere: the first, and the longest
 
 
@@ -116,7 +116,7 @@ def _go_on(
     while not chain.is_prepared and not is_over():
         chain.prepare()
         look()
-    block = _FIRST_BLOCK
+    block = int(getattr(getattr(chain, "engine", None), "first_block", _FIRST_BLOCK))
     while chain.n_samples < n_samples and not is_over():
         begin = time.perf_counter()
         chain.advance(min(block, n_samples - chain.n_samples))

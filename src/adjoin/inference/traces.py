@@ -6,7 +6,7 @@ plain arrays, put together again, and joined with the piece that follows it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
@@ -15,8 +15,11 @@ import numpy as np
 
 from adjoin.arrays import Float1D, Float2D, Int1D, Int2D
 from adjoin.grammar.encoding import Encoding
+from adjoin.growing import Growing, Room
 from adjoin.kernels.state import N_MOVES, Cursor, Trace
 
+IN_MEMORY = 2**28
+"""Bytes that a chain's records may take in memory where nobody says how many."""
 _DRAWS, _VALUES = 4096, 65_536  # per buffer: a few hundred kilobytes
 _SCALARS = ("noise", "coefficient", "log_lik", "log_prior")  # one of each a draw
 _OWN = 2  # numbers a draw that one engine alone has
@@ -198,30 +201,55 @@ def make_buffer(capacity: int) -> Trace:
     )
 
 
+class _Columns:
+    """The series of a `TraceLog`: in memory, beyond so many bytes in files."""
+
+    def __init__(self, most: int) -> None:
+        room = Room(most)
+        self.structure, self.offset = Growing(np.int64, room), Growing(np.int64, room)
+        self.theta = Growing(np.float64, room)
+        self.scalar = {name: Growing(np.float64, room) for name in _SCALARS}
+        self.own = [Growing(np.float64, room) for _ in range(_OWN)]
+        self.last = 0
+        self.offset.append(np.zeros(1, dtype=np.int64))
+
+    def append(
+        self, structure: Int1D, n_terms: Int1D, theta: Float1D, values: Sequence[Float1D]
+    ) -> None:
+        """Draws behind the others; `values` are the scalars, then what one engine alone has."""
+        offset = self.last + np.cumsum(n_terms)
+        self.last = int(offset[-1]) if len(offset) else self.last
+        for series, added in zip(
+            [self.structure, self.offset, self.theta, *self.scalar.values(), *self.own],
+            [structure, offset, theta, *values],
+            strict=True,
+        ):
+            series.append(added)
+
+
 @dataclass
 class TraceLog:
-    """Collects the buffers of one chain."""
+    """Collects the buffers of one chain; beyond `most` bytes they are in files."""
 
     encoding: Encoding
+    most: int = IN_MEMORY
     structures: dict[tuple[int, ...], int] = field(default_factory=dict)
     _seen: dict[bytes, tuple[int, Int1D]] = field(default_factory=dict)
-    _structure: list[Int1D] = field(default_factory=list)
-    _n_terms: list[Int1D] = field(default_factory=list)
-    _theta: list[Float1D] = field(default_factory=list)
-    _scalar: list[Float2D] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._columns = _Columns(self.most)
 
     @classmethod
-    def of(cls, encoding: Encoding, trace: ChainTrace) -> TraceLog:
+    def of(cls, encoding: Encoding, trace: ChainTrace, most: int = IN_MEMORY) -> TraceLog:
         """A log that goes on where a trace ended."""
-        log = cls(encoding, {keys: i for i, keys in enumerate(trace.structures)})
+        log = cls(encoding, most, {keys: i for i, keys in enumerate(trace.structures)})
         own = np.zeros((_OWN, len(trace.structure)))
         if trace.ladder is not None:
             own[0] = trace.ladder.distance
         if trace.rho is not None:
             own[: trace.rho.shape[1]] = trace.rho.T
         values = trace.noise, trace.coefficient, trace.log_lik, trace.log_prior, *own
-        log._structure, log._n_terms = [trace.structure], [np.diff(trace.offset)]
-        log._theta, log._scalar = [trace.theta], [np.array(values)]
+        log._columns.append(trace.structure, np.diff(trace.offset), trace.theta, values)
         return log
 
     def drain(self, buffer: Trace) -> None:
@@ -234,11 +262,10 @@ class TraceLog:
         # In canonical order coefficient j of a draw is the one that the chain has at order[j].
         first = np.cumsum(n_terms) - n_terms
         here = np.arange(n_theta) + np.repeat(edge[stay] - first, n_terms)
-        self._structure.append(numbers[stay])
-        self._n_terms.append(n_terms)
-        self._theta.append(buffer.theta[order[here] + np.repeat(first, n_terms)])
-        scalars = [getattr(buffer, name)[:n_draws] for name in _SCALARS]
-        self._scalar.append(np.array([*scalars, *buffer.own[:n_draws].T]))
+        theta = buffer.theta[order[here] + np.repeat(first, n_terms)]
+        scalars = [getattr(buffer, name)[:n_draws].copy() for name in _SCALARS]
+        own = buffer.own[:n_draws].T.copy()
+        self._columns.append(numbers[stay], n_terms, theta, [*scalars, *own])
         for written in buffer.cursor:
             written[:] = 0
 
@@ -276,21 +303,19 @@ class TraceLog:
         has so many coefficients of its noise.
         """
         self.drain(buffer)
-        *scalars, first, second = np.concatenate(self._scalar, axis=1)
-        scalar, own = dict(zip(_SCALARS, scalars, strict=True)), (first, second)
-        n_terms = np.concatenate(self._n_terms)
+        columns = self._columns
         return ChainTrace(
             structures=list(self.structures),
-            structure=np.concatenate(self._structure),
-            theta=np.concatenate(self._theta),
-            offset=np.append(0, np.cumsum(n_terms)),
-            noise=scalar["noise"],
-            coefficient=scalar["coefficient"],
-            log_lik=scalar["log_lik"],
-            log_prior=scalar["log_prior"],
+            structure=columns.structure.whole,
+            theta=columns.theta.whole,
+            offset=columns.offset.whole,
+            noise=columns.scalar["noise"].whole,
+            coefficient=columns.scalar["coefficient"].whole,
+            log_lik=columns.scalar["log_lik"].whole,
+            log_prior=columns.scalar["log_prior"].whole,
             move=buffer.move.copy(),
             trouble=buffer.trouble.copy(),
             n_samples=n_samples,
-            ladder=None if ladder is None else ladder._replace(distance=first),
-            rho=np.array(own[:order]).T.copy() if order else None,
+            ladder=None if ladder is None else ladder._replace(distance=columns.own[0].whole),
+            rho=np.array([one.whole for one in columns.own[:order]]).T.copy() if order else None,
         )

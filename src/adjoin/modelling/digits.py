@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from adjoin.arrays import Float1D
+from adjoin.blocks import mean_square, moments
 from adjoin.data.dataset import Dataset
 
 if TYPE_CHECKING:
@@ -95,26 +96,30 @@ class _Trial:
         self.model, self.fitted = model, fitted
         self.is_free = True
         self.run = self._run(model)
-        if not np.isfinite(self.run).all():
+        if not self._is_finite:
             self.is_free = False
             self.run = self._run(model)
-        self.is_finite = bool(np.isfinite(self.run).all())
+        self.is_finite = self._is_finite
         self.room = self._room()
+
+    @property
+    def _is_finite(self) -> bool:
+        return all(bool(np.isfinite(record).all()) for record in self.run)
 
     def _room(self) -> float:
         if self.model.noise_sd:
             return SHARE * self.model.noise_sd
-        return _WITHOUT_NOISE * float(np.std(self._scored(self.fitted.data.outputs)))
+        return _WITHOUT_NOISE * moments(self._scored(self.fitted.data.outputs))[1]
 
-    def _run(self, model: Model) -> Float1D:
+    def _run(self, model: Model) -> list[Float1D]:
         data, n_seed = self.fitted.data, self.fitted.n_seed
         if self.is_free:
             seeds = [output[:n_seed] for output in data.outputs]
             return self._scored(model.free_response(data.inputs, seeds).series)
         return self._scored(model.predicted_response(data.inputs, data.outputs).series)
 
-    def _scored(self, series: Sequence[Float1D]) -> Float1D:
-        return np.concatenate([record[self.fitted.n_seed :] for record in series])
+    def _scored(self, series: Sequence[Float1D]) -> list[Float1D]:
+        return [record[self.fitted.n_seed :] for record in series]
 
     def holds(self, coefficients: int, offsets: int | None) -> bool:
         """Whether so many digits are enough, whichever offsets they are read back with."""
@@ -127,7 +132,7 @@ class _Trial:
         if not all(map(math.isfinite, (*theta, *moved.values()))):
             return math.inf  # the largest of all numbers, rounded up
         run = self._run(replace(self.model, theta=tuple(theta), offsets=moved))
-        change = float(np.sqrt(np.mean(np.square(run - self.run))))
+        change = math.sqrt(mean_square(run, self.run))
         return change if math.isfinite(change) else math.inf
 
     @property

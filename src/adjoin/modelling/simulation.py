@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from adjoin.arrays import Float1D, Float2D
+from adjoin.blocks import is_long, pieces
 from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError
 from adjoin.grammar.functions import find_function
@@ -72,9 +73,47 @@ def free_run(
     bounds : pair of float
         A sample outside is lost, and with it the rest of its record if the model feeds back.
     """
+    if any(is_long(len(record)) for record in inputs):
+        return _free_run_in_pieces(structure, theta, inputs, seeds, noise, bounds)
     program, data, work = lay_out_free_run(structure, theta, inputs, seeds, noise, bounds)
     run_recursion(program, data, FREE_RUN, work)
     return _collect(data, _bounds(inputs))
+
+
+def _free_run_in_pieces(
+    structure: Structure,
+    theta: Sequence[float],
+    inputs: Sequence[Float2D],
+    seeds: Sequence[Float1D],
+    noise: Sequence[Float1D] | None,
+    bounds: Bounds,
+) -> Response:
+    """The same to the last bit, each piece seeded with the end of the one before it."""
+    found: list[Float1D] = []
+    diverged: list[int | None] = []
+    feeds_back = any(atom.signal == structure.names.output for term in structure for atom in term)
+    for number, (record, seed) in enumerate(zip(inputs, seeds, strict=True)):
+        _check_window(structure, number, len(record), len(seed))
+        n_seed, n_samples = len(seed), len(record)
+        lost: int | None = None
+        series = np.full(n_samples, np.nan)
+        series[:n_seed] = seed
+        for begin, end in pieces(n_seed, n_samples):
+            part = slice(begin - n_seed, end)
+            driven = None if noise is None else [noise[number][part]]
+            before = series[begin - n_seed : begin]
+            program, data, work = lay_out_free_run(
+                structure, theta, [record[part]], [before], driven, bounds
+            )
+            run_recursion(program, data, FREE_RUN, work)
+            series[begin:end] = data.predicted[n_seed:]
+            if data.diverged[0] >= 0 and lost is None:
+                lost = begin - n_seed + int(data.diverged[0])
+            if lost is not None and feeds_back:
+                break
+        found.append(series)
+        diverged.append(lost)
+    return Response(found, diverged)
 
 
 def lay_out_free_run(
@@ -120,6 +159,10 @@ def predict(
     for number, record in enumerate(outputs):
         _check_window(structure, number, len(record), structure.max_lag)
     names = structure.names
+    has_past_noise = any(atom.signal == names.noise for term in structure for atom in term)
+    is_sum = steps_ahead == 1 and not has_past_noise
+    if is_sum and any(is_long(len(record)) for record in outputs):
+        return _predict_in_pieces(structure, theta, inputs, outputs, noise)
     start = _bounds(outputs)
     measured = np.concatenate(outputs)
     silence = np.zeros_like(measured)
@@ -144,6 +187,27 @@ def predict(
     return _collect(data, start)
 
 
+def _predict_in_pieces(
+    structure: Structure,
+    theta: Sequence[float],
+    inputs: Sequence[Float2D],
+    outputs: Sequence[Float1D],
+    noise: Sequence[Float1D] | None,
+) -> Response:
+    """One step ahead and without past noise, to the last bit: nothing goes from piece to piece."""
+    found, n_seed = [], structure.max_lag
+    for number, (record, output) in enumerate(zip(inputs, outputs, strict=True)):
+        series = np.empty(len(output))
+        series[:n_seed] = output[:n_seed]
+        for begin, end in pieces(n_seed, len(output)):
+            part = slice(begin - n_seed, end)
+            fresh = None if noise is None else [noise[number][part]]
+            run = predict(structure, theta, [record[part]], [output[part]], noise=fresh)
+            series[begin:end] = run.series[0][n_seed:]
+        found.append(series)
+    return Response(found, [None] * len(found))
+
+
 def _check_window(structure: Structure, number: int, n_samples: int, n_seeds: int) -> None:
     """Refuse what would let the kernel read before the start of a record."""
     if n_seeds < structure.max_lag or n_samples < n_seeds:
@@ -159,8 +223,10 @@ def _bounds(records: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _input_series(names: SignalNames, inputs: Sequence[Float2D]) -> dict[str, Float1D]:
-    stacked = np.concatenate(inputs)
-    return {name: np.ascontiguousarray(stacked[:, i]) for i, name in enumerate(names.inputs)}
+    return {
+        name: np.concatenate([record[:, i] for record in inputs])
+        for i, name in enumerate(names.inputs)
+    }
 
 
 def _collect(data: Recursion, start: np.ndarray) -> Response:

@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from adjoin.arrays import Float1D, Float2D, Int1D
+from adjoin.blocks import TESTED, is_long, spread
 from adjoin.checks import make_generator, require_count
 from adjoin.data.dataset import Dataset
 from adjoin.data.gate import as_inputs, as_seeds
@@ -144,13 +145,36 @@ class Collection(Sample):
 
     def residual_tests(self, max_lag: int = MAX_LAG) -> list[ResidualTest]:
         """Whether the residuals of the MAP model still hold something; all lags to 25."""
-        first = self.max_lag
+        first, data = self.max_lag, self.data_to_test
         inputs = {
-            name: [record[first:, i] for record in self.data.inputs]
-            for i, name in enumerate(self.data.names.inputs)
+            name: [record[first:, i] for record in data.inputs]
+            for i, name in enumerate(data.names.inputs)
         }
-        outputs = [record[first:] for record in self.data.outputs]
-        return residual_tests(self.residuals(), outputs, inputs, max_lag)
+        outputs = [record[first:] for record in data.outputs]
+        return residual_tests(self.residuals_to_test, outputs, inputs, max_lag)
+
+    @cached_property
+    def _stretches(self) -> list[tuple[int, int, int]] | None:
+        lengths = [len(record) - self.max_lag for record in self.data.records]
+        return spread(lengths, TESTED) if is_long(sum(lengths)) else None
+
+    @cached_property
+    def data_to_test(self) -> Dataset:
+        """The fitted data that tests look at, each record with the samples that seed it.
+
+        All of them; of long records 32 stretches at even distances, which together have some
+        million samples: smaller correlations than these show are of no practical size.
+        """
+        if self._stretches is None:
+            return self.data
+        return self.data.stretches([(i, a, b + self.max_lag) for i, a, b in self._stretches])
+
+    @property
+    def residuals_to_test(self) -> list[Float1D]:
+        """The residuals of `data_to_test`, as they are where all data are run."""
+        if self._stretches is None:
+            return self.residuals()
+        return [self.residuals()[i][a:b] for i, a, b in self._stretches]
 
     def draw_models(self, n: int = 100, seed: int | None = 0) -> list[Model]:
         """Models drawn at random from the posterior: structure, coefficients and noise together.

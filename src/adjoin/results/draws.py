@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from adjoin.arrays import Float1D, Float2D, Int1D, Int2D
+from adjoin.blocks import pieces
+from adjoin.growing import Growing, Room
 from adjoin.inference.prior import Prior
+from adjoin.inference.traces import IN_MEMORY, ChainTrace
 
 _ENDS = (0.025, 0.975)
+_AS_THEY_ARE = ("noise", "coefficient", "log_lik", "log_prior")
+_SERIES: Mapping[str, type] = {
+    **dict.fromkeys(("chain", "structure", "term", "offset"), np.int64),
+    **dict.fromkeys(("theta", "noise_sd", *_AS_THEY_ARE), np.float64),
+}
+"""What `Draws` has of all chains end to end, and of what type."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +69,55 @@ class Draws:
         of_chain = [np.flatnonzero(self.chain == number) for number in np.unique(self.chain)]
         shortest = min(map(len, of_chain))
         return np.array([places[len(places) - shortest :] for places in of_chain])
+
+
+def gather_draws(
+    traces: Mapping[int, ChainTrace],
+    firsts: Sequence[int],
+    numbers: Sequence[Int1D],
+    terms: Sequence[Int1D],
+    factor: Float1D,
+    noise_factor: float,
+) -> Draws:
+    """Join the traces of all chains, some draws at a time: very long ones lie in files.
+
+    Parameters
+    ----------
+    traces : mapping of int to ChainTrace
+        By the number of the chain.
+    firsts : sequence of int
+        The first draw of each that counts.
+    numbers : sequence of arrays
+        What each trace's structures are numbered here.
+    terms : sequence of arrays
+        The numbers of the terms of each structure.
+    factor : (n_terms,) float64
+        What turns each term's coefficient into the user's units.
+    noise_factor : float
+        The same of the noise.
+    """
+    room = Room(IN_MEMORY)
+    found = {name: Growing(kind, room) for name, kind in _SERIES.items()}
+    found["offset"].append(np.zeros(1, dtype=np.int64))
+    rho, n_entries = [], 0
+    for (chain, trace), first, number in zip(traces.items(), firsts, numbers, strict=True):
+        n_draws = len(trace.structure)
+        rho.append((np.empty((n_draws, 0)) if trace.rho is None else trace.rho)[first:])
+        for begin, end in pieces(first, n_draws):
+            structure = number[trace.structure[begin:end]]
+            term = np.concatenate([np.empty(0), *(terms[s] for s in structure)]).astype(np.int64)
+            offset = trace.offset[begin : end + 1]
+            found["chain"].append(np.full(len(structure), chain))
+            found["structure"].append(structure)
+            found["term"].append(term)
+            found["theta"].append(trace.theta[offset[0] : offset[-1]] * factor[term])
+            found["noise_sd"].append(np.sqrt(trace.noise[begin:end]) * noise_factor)
+            for name in _AS_THEY_ARE:
+                found[name].append(getattr(trace, name)[begin:end])
+            found["offset"].append(offset[1:] - offset[0] + n_entries)
+            n_entries += int(offset[-1] - offset[0])
+    joined = {name: series.whole for name, series in found.items()}
+    return Draws(**joined, rho=np.concatenate(rho))
 
 
 def averages(values: Float1D, weight: Float1D | None = None) -> tuple[float, float, float, float]:

@@ -100,7 +100,7 @@ def find_leftover(
     names = [(*key, lag) for key in series for lag in lags]
     step = max(1, math.ceil(n_rows * len(names) / _ROOM))
     columns = [
-        np.concatenate([x[begin - lag : len(x) - lag] for x in series[name, power]])[::step]
+        np.concatenate([x[begin - lag : len(x) - lag] for x in series[name, power]])[::step].copy()
         for name, power, lag in names
     ]
     table, target = _standard(np.column_stack(columns)), _standard(error[::step, None])[:, 0]

@@ -21,6 +21,7 @@ from itertools import combinations
 import numpy as np
 
 from adjoin.arrays import Float1D
+from adjoin.blocks import moments
 from adjoin.data.checking.finding import Finding
 from adjoin.data.dataset import Dataset
 from adjoin.grammar.equation import term_text
@@ -98,7 +99,7 @@ def _on_stiff_coefficients(posterior: Collection) -> Iterator[Objection]:
 
 def copied_inputs(posterior: Collection) -> Iterator[str]:
     """The inputs that are the output, or an earlier input, up to a factor and an offset."""
-    data = posterior.data
+    data = posterior.data_to_test
     for i, name in enumerate(data.names.inputs):
         others = (_inputs(data, j) for j in range(i))
         is_output = _copied(_inputs(data, i), data.outputs, posterior.max_lag) is not None
@@ -132,7 +133,7 @@ def on_columns(posterior: Collection, findings: Iterable[Finding]) -> Iterator[O
 
 
 def _on_copied_output(posterior: Collection) -> Iterator[Objection]:
-    data, output = posterior.data, posterior.data.names.output
+    data, output = posterior.data_to_test, posterior.data.names.output
     for i, name in enumerate(data.names.inputs):
         lag = _copied(_inputs(data, i), data.outputs, posterior.max_lag)
         if lag is None:
@@ -151,7 +152,7 @@ def _on_copied_output(posterior: Collection) -> Iterator[Objection]:
 
 
 def _on_copied_inputs(posterior: Collection) -> Iterator[Objection]:
-    data = posterior.data
+    data = posterior.data_to_test
     for (i, first), (j, second) in combinations(enumerate(data.names.inputs), 2):
         for a, b, early, late in ((i, j, first, second), (j, i, second, first)):
             lag = _copied(_inputs(data, a), _inputs(data, b), posterior.max_lag)
@@ -170,7 +171,7 @@ def _on_silence(posterior: Collection) -> Iterator[Objection]:
     if not posterior.objective.has_likelihood or posterior.power == 0.0:
         return
     noise = float(posterior.draws.noise_sd.mean())
-    size = float(np.std(np.concatenate(posterior.data.outputs)))
+    size = moments(posterior.data.outputs)[1]
     if noise < SILENT * size:
         yield Objection(
             CAUTION,

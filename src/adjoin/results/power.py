@@ -18,6 +18,7 @@ constant: a regressor that changes as fast as the noise does, or faster, average
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ from adjoin.inference.autocorrelation import (
     sum_of_correlations,
     window,
 )
+from adjoin.inference.problem import Problem
 from adjoin.results.collection import Collection
 from adjoin.results.residual_tests import ResidualTest
 
@@ -109,12 +111,15 @@ def dependence(posterior: Collection, tests: Sequence[ResidualTest] | None = Non
     itself = next(test for test in tests if test.is_of_own_past)
     failed = [test for test in tests if test.is_of_input and not test.is_passed]
     left = max(failed, key=lambda test: abs(test.largest[0]), default=None)
-    weights = dict(_weights(posterior))
-    residuals = posterior.residuals()
+    residuals, data = posterior.residuals_to_test, posterior.data_to_test
+    problem = posterior.run.problem
+    if data is not posterior.data:
+        problem = replace(problem, data=data, scaling=problem.rows.scaling)
+    weights = dict(_weights(problem, posterior.map_model.structure))
     time, term = _longest(residuals, weights)
     without = time
     if not itself.is_passed:
-        without, _ = _longest(_unexplained(posterior, residuals, failed), weights)
+        without, _ = _longest(_unexplained(problem, residuals, failed), weights)
     n_worth = itself.n_samples / integrated_time(residuals)
     return Dependence(itself, left, time, term, n_worth, without)
 
@@ -135,7 +140,7 @@ def _longest(residuals: Sequence[Float1D], weights: Mapping[str, Float1D]) -> tu
 
 
 def _unexplained(
-    posterior: Collection, residuals: Sequence[Float1D], failed: Sequence[ResidualTest]
+    problem: Problem, residuals: Sequence[Float1D], failed: Sequence[ResidualTest]
 ) -> list[Float1D]:
     """Residuals less their regression on what could still explain them.
 
@@ -143,8 +148,8 @@ def _unexplained(
     the model class, with its square where samples abound; nothing where there are fewer than ten
     samples to a column.
     """
-    first, names = posterior.max_lag, posterior.data.names.inputs
-    problem, joined = posterior.run.problem, np.concatenate(list(residuals))
+    first, names = problem.rows.max_lag, problem.data.names.inputs
+    joined = np.concatenate(list(residuals))
     atoms = [atom for atom in problem.encoding.atoms if not atom.function]
     plain: list[Term] = [(atom,) for atom in atoms]
     if problem.alphabet.max_degree > 1 and 4 * _PER_COLUMN * len(atoms) < len(joined):
@@ -152,7 +157,7 @@ def _unexplained(
     columns = [problem.rows.design(Structure((term,), problem.data.names))[:, 0] for term in plain]
     for test in failed:
         position = names.index(test.signal)
-        series = [record[first:, position] for record in posterior.data.inputs]
+        series = [record[first:, position] for record in problem.data.inputs]
         mean = np.concatenate(series).mean()
         power = 2 if test.is_of_square else 1
         for lag in test.lag[test.is_significant]:
@@ -181,12 +186,11 @@ def _regress(columns: Float2D, output: Float1D) -> Float1D:
     return np.asarray(found[0])
 
 
-def _weights(posterior: Collection) -> Iterator[tuple[str, Float1D]]:
+def _weights(problem: Problem, structure: Structure) -> Iterator[tuple[str, Float1D]]:
     """Of each learned term of the MAP model, the autocorrelation of a_j about zero.
 
     Past noise is a guess there, as columns have it.
     """
-    problem, structure = posterior.run.problem, posterior.map_model.structure
     learned = [i for i, term in enumerate(structure) if term not in problem.pinned.terms]
     columns = problem.rows.design(structure)[:, learned]
     length = np.linalg.norm(columns, axis=0)

@@ -16,11 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoin.arrays import Float1D, Float2D
+from adjoin.blocks import pieces
 from adjoin.checks import is_real, require_count, require_seed
 from adjoin.data.dataset import Dataset
 from adjoin.data.gate import as_inputs, as_series, require_same_lengths
 from adjoin.data.names import SignalNames
 from adjoin.errors import AdjoinError
+from adjoin.growing import let_go, make_scratch
 from adjoin.model import Model
 from adjoin.results.colour import draw_noise, predict_noise
 from adjoin.scores import rmse
@@ -28,7 +30,7 @@ from adjoin.text import counted
 from adjoin.threads import n_workers
 
 BANDS = (0.025, 0.16, 0.5, 0.84, 0.975)
-_MOST_BYTES = 4 * 2**30  # all runs are held at once, because a quantile needs them all
+_MOST_BYTES = 4 * 2**30  # all runs are kept, many of long ones in a file: a quantile needs them all
 _AT_A_TIME = 2**20  # values that are sorted at a time
 
 
@@ -297,13 +299,14 @@ def _run_all(
     The recursion is compiled and holds no lock, so threads run side by side.
     """
     require_room(len(drawn), sum(lengths))
-    blocks = [np.empty((len(drawn), n)) for n in lengths]
+    blocks = [make_scratch(len(drawn), n) for n in lengths]
     children = np.random.SeedSequence(require_seed(seed)).spawn(len(drawn))
 
     def work(i: int) -> None:
         runs = run(drawn[i], np.random.Generator(np.random.PCG64(children[i])))
         for block, series in zip(blocks, runs, strict=True):
             block[i] = series
+            let_go(block)
 
     work(0)  # compiles, if need be, before there are threads; and checks the arguments
     with ThreadPoolExecutor(n_workers(n_jobs, len(drawn)), "adjoin-prediction") as pool:
@@ -355,10 +358,16 @@ class _Losses(NamedTuple):
 
 
 def _losses(block: Float2D) -> _Losses:
-    is_nan = np.isnan(block)
-    n_lost = is_nan.sum(axis=0)
-    first = int((n_lost > 0).argmax()) if n_lost.any() else None
-    return _Losses(np.asarray(is_nan.any(axis=1)), int(n_lost.max(initial=0)), first)
+    is_lost, most, first = np.zeros(len(block), bool), 0, None
+    for begin, end in pieces(0, block.shape[1]):
+        is_nan = np.isnan(block[:, begin:end])
+        n_lost = is_nan.sum(axis=0)
+        if first is None and n_lost.any():
+            first = begin + int((n_lost > 0).argmax())
+        is_lost |= is_nan.any(axis=1)
+        most = max(most, int(n_lost.max()))
+        let_go(block)
+    return _Losses(is_lost, most, first)
 
 
 def _statistics(block: Float2D, is_kept: np.ndarray, quantiles: Sequence[float]) -> Float2D:
@@ -380,6 +389,7 @@ def _statistics(block: Float2D, is_kept: np.ndarray, quantiles: Sequence[float])
             rows[0, part] = np.nanmean(runs, axis=0)
             rows[1, part] = np.nanstd(runs, axis=0)
             rows[2:, part] = _quantiles(runs, quantiles)
+            let_go(block)
     return rows
 
 

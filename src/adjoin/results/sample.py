@@ -29,7 +29,7 @@ from adjoin.inference.settings import RunSettings
 from adjoin.inference.traces import ChainTrace
 from adjoin.model import Model
 from adjoin.results.discovered import Discovered
-from adjoin.results.draws import Draws, averages, log_density
+from adjoin.results.draws import Draws, averages, gather_draws, log_density
 from adjoin.results.masses import is_settled, mass_text
 from adjoin.results.run import Run
 
@@ -250,24 +250,14 @@ class Sample:
         """The recorded samples after burn-in, in the user's units."""
         catalogue, numbers = self._catalogue
         of_structure = [np.array([self._terms[key] for key in keys]) for keys in catalogue]
-        parts: dict[str, list[np.ndarray]] = {name: [] for name in Draws.__dataclass_fields__}
-        sizes = []
-        for chain, trace, number in zip(self.chain_numbers, self.traces, numbers, strict=True):
-            first = self._first(trace)
-            structure = number[trace.structure[first:]]
-            term = np.concatenate([np.empty(0), *(of_structure[s] for s in structure)]).astype(int)
-            parts["chain"].append(np.full(len(structure), chain))
-            parts["structure"].append(structure)
-            parts["term"].append(term)
-            parts["theta"].append(trace.theta[trace.offset[first] :] * self._factor[term])
-            parts["noise_sd"].append(np.sqrt(trace.noise[first:]) * self.scaling.noise_factor)
-            for name in ("noise", "coefficient", "log_lik", "log_prior"):
-                parts[name].append(getattr(trace, name)[first:])
-            rho = np.empty((len(trace.structure), 0)) if trace.rho is None else trace.rho
-            parts["rho"].append(rho[first:])
-            sizes.append(np.diff(trace.offset[first:]))
-        joined = {name: np.concatenate(part) for name, part in parts.items() if part}
-        return Draws(**joined, offset=np.append(0, np.cumsum(np.concatenate(sizes))))
+        return gather_draws(
+            dict(zip(self.chain_numbers, self.traces, strict=True)),
+            [self._first(trace) for trace in self.traces],
+            numbers,
+            of_structure,
+            self._factor,
+            self.scaling.noise_factor,
+        )
 
     def structure(self, rank: int = 0) -> Structure:
         """The structure with that place in `structures`; 0 has the largest mass."""

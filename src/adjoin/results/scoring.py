@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoin.arrays import Float1D
+from adjoin.blocks import is_constant
 from adjoin.data.dataset import Dataset
 from adjoin.model import Model
 from adjoin.modelling.simulation import Response
@@ -48,7 +49,7 @@ class Errors(NamedTuple):
 def errors_of(measured: Sequence[Float1D], series: Sequence[Float1D], n_seed: int) -> Errors:
     """Score a series, record by record, after the first `n_seed` samples of each."""
     pair = [y[n_seed:] for y in measured], [y[n_seed:] for y in series]
-    if np.ptp(np.concatenate(pair[0])) == 0.0:  # no normalised score of a constant
+    if is_constant([y for y in pair[0] if len(y)]):  # no normalised score of a constant
         return Errors(_finite(rmse(*pair)), None, None)
     return Errors(*(_finite(score(*pair)) for score in (rmse, nmse, fit_index)))
 

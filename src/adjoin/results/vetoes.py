@@ -20,8 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
+from adjoin.blocks import moments
 from adjoin.grammar import Atom
 from adjoin.inference.objective import Residual
 from adjoin.levels import CAUTION, POOR
@@ -60,11 +59,11 @@ def vetoes(posterior: Collection, asks_free_run: bool = True) -> tuple[Objection
 
 def left_of_inputs(posterior: Collection) -> Leftover | None:
     """What the inputs still predict of the residuals, if that is clear."""
-    names, residuals = posterior.data.names.inputs, posterior.residuals()
-    size = float(np.std(np.concatenate(posterior.data.outputs)))
-    if not float(np.std(np.concatenate(residuals))) > SILENT * size:
+    names = posterior.data.names.inputs
+    if not moments(posterior.residuals())[1] > SILENT * moments(posterior.data.outputs)[1]:
         return None  # what rounding leaves; NaN where the simulation that was fitted is lost
-    inputs = {n: [r[:, i] for r in posterior.data.inputs] for i, n in enumerate(names)}
+    residuals, data = posterior.residuals_to_test, posterior.data_to_test
+    inputs = {n: [r[:, i] for r in data.inputs] for i, n in enumerate(names)}
     lags = range(2 * posterior.max_lag + _BEYOND + 1)
     found = find_leftover(residuals, inputs, posterior.max_lag, lags)
     return found if found is not None and found.is_clear else None
@@ -73,7 +72,7 @@ def left_of_inputs(posterior: Collection) -> Leftover | None:
 def left_of_own_past(posterior: Collection) -> Leftover | None:
     """What the output's own past predicts of it, if that is clear."""
     first, name = posterior.max_lag, posterior.data.names.output
-    outputs = posterior.data.outputs
+    outputs = posterior.data_to_test.outputs
     later = [record[first:] for record in outputs]
     found = find_leftover(later, {name: outputs}, first, range(1, first + 1), powers=(1,))
     return found if found is not None and found.is_clear else None
@@ -113,8 +112,8 @@ def _on_leftover(posterior: Collection, left: Leftover | None) -> Iterator[Objec
     if left is None:
         return
     data, n_seed = posterior.data, posterior.max_lag
-    measured = np.concatenate([record[n_seed:] for record in data.outputs])
-    missed = 100.0 * float(np.var(np.concatenate(posterior.residuals())) / np.var(measured))
+    measured = [record[n_seed:] for record in data.outputs]
+    missed = 100.0 * (moments(posterior.residuals())[1] / moments(measured)[1]) ** 2
     level = POOR if left.share >= _MOST_OF and missed >= _MUCH else CAUTION
     yield Objection(
         level,

@@ -55,7 +55,7 @@ class AbcChain:
         free_run = make_free_run(engine.problem)
         self.fitting = make_fit_work(free_run, capacity, degree, engine.table_bytes)
         self.buffer: Trace = make_buffer(capacity)
-        self.log = TraceLog(engine.encoding)
+        self.log = TraceLog(engine.encoding, engine.table_bytes)
         self.stage = -1  # not calibrated; then stages that are over
         self.n_rounds = 0  # of calibration that are over
         self.hottest = math.inf
@@ -392,7 +392,7 @@ class AbcChain:
         assert trace.ladder is not None
         chain.history = list(zip(trace.ladder.tolerance, trace.ladder.floor.tolist(), strict=True))
         chain.reason = trace.ladder.reason
-        chain.log = TraceLog.of(engine.encoding, trace)
+        chain.log = TraceLog.of(engine.encoding, trace, engine.table_bytes)
         return chain
 
     def finish(self) -> ChainTrace:

@@ -79,7 +79,7 @@ class PredictionEngine(PredictionSetup):
         pinned = set(problem.pinned)
 
         def mode(structure: Structure, visits: Visits) -> Float1D:
-            columns, output = problem.rows.design(structure), problem.rows.fitted
+            columns, output = problem.rows.reduced(structure)
             is_free = np.array([term not in pinned for term in structure], dtype=bool)
             theta = np.zeros(len(structure))
             theta[~is_free] = problem.pinned_theta

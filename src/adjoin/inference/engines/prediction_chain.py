@@ -61,7 +61,7 @@ class PredictionChain:
         capacity, max_degree = setup.problem.capacity, setup.encoding.max_degree
         self.buffer: Trace = make_buffer(capacity)
         self._idle: Trace = make_buffer(capacity)
-        self.log = TraceLog(setup.encoding)
+        self.log = TraceLog(setup.encoding, setup.table_bytes)
         self.n_adapted = 0
         self._work = make_work(capacity, max_degree, 2 * self._most_candidates)
         self.informed = make_informed(no_terms(max_degree), capacity, setup.search.moves)
@@ -114,7 +114,7 @@ class PredictionChain:
         chain.n_adapted = int(packed["n_adapted"][0])
         chain.buffer.move[:] = packed["move"]
         chain.buffer.trouble[:] = packed["trouble"]
-        chain.log = TraceLog.of(setup.encoding, unpack_trace(packed))
+        chain.log = TraceLog.of(setup.encoding, unpack_trace(packed), setup.table_bytes)
         return chain
 
     @property
@@ -370,10 +370,11 @@ def _begin_at(setup: PredictionSetup, state: Chain, keys: tuple[int, ...]) -> No
     others = [term for term in structure if term not in fixed]
     state.atom[:] = -1
     write_terms(state, setup.encoding, (*fixed, *others))
-    columns, output = setup.problem.rows.design(structure), setup.problem.rows.fitted
+    rows = setup.problem.rows
+    columns, output = rows.reduced(structure)
     theta = conditional_mode(columns, output, 1.0, float("inf"), 1.0)
     left = output - columns @ theta
-    state.noise[0] = max(float(left @ left) / len(output), setup.rules.target.noise_scale)
+    state.noise[0] = max(float(left @ left) / rows.n_rows, setup.rules.target.noise_scale)
 
 
 def _make_ladder(setup: PredictionSetup, state: Chain, power: Float1D) -> PowerLadder:

@@ -45,7 +45,7 @@ class SimulationChain:
         self.fitting = make_fit_work(run, capacity, degree, setup.table_bytes, setup.order)
         self.informed = make_informed(setup, run)
         self.buffer: Trace = make_buffer(capacity)
-        self.log = TraceLog(setup.encoding)
+        self.log = TraceLog(setup.encoding, setup.table_bytes)
         self.n_adapted = 0
 
     @classmethod
@@ -74,7 +74,7 @@ class SimulationChain:
         for name, values in chain._state_arrays().items():
             values[:] = packed[name]
         chain.n_adapted = int(packed["n_adapted"][0])
-        chain.log = TraceLog.of(setup.encoding, unpack_trace(packed))
+        chain.log = TraceLog.of(setup.encoding, unpack_trace(packed), setup.table_bytes)
         return chain
 
     @property

@@ -6,7 +6,7 @@ Receives a `Problem`, prior and moves; hands chains the kernels' rules and ways 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
@@ -48,6 +48,8 @@ HORIZONS = (10, 50, 250)
 LEAST_HORIZON = 5
 """Shorter runs are what predictions are for."""
 
+_LONG, _SEEN = 2**19, 2**17
+"""Samples from which on starts are looked for on stretches, and how many these have together."""
 _FREEDOM = 10.0  # of the t: tails for what Laplace misses, at the cost of a few refusals
 _WIDE = 0.05  # of the draws around a mode: from the prior, where a mode is a poor likeness
 _WALK = 0.3  # of the moves that keep the terms: for what a t around the mode never reaches
@@ -216,6 +218,22 @@ class SimulationSetup:
         found = self._find_starts() if self.power > 0.0 else {}
         return {name: found.get(name) or Start((), np.empty(0)) for name in self.start_names}
 
+    @property
+    def first_block(self) -> int:
+        """Samples to the first report: of a long record each may take seconds."""
+        return 1 if self.problem.data.n_samples >= _LONG else 200
+
+    @cached_property
+    def _glimpse(self) -> Problem:
+        """What starts are looked for on: all that is run, or stretches of long records."""
+        data, n_seed = self.problem.data, self.problem.alphabet.max_lag
+        if data.n_samples < _LONG:
+            return self.runs
+        seen = replace(
+            self.problem, data=data.excerpt(n_seed, _SEEN), scaling=self.problem.rows.scaling
+        )
+        return seen.restarted(self.horizon)
+
     def _find_starts(self) -> dict[str, Start | None]:
         if self.moves.keep_terms and not self.search.changes_terms:
             # None would ever go again: the fixed ones are all there are.
@@ -244,19 +262,21 @@ class SimulationSetup:
         """
         if start is None:
             return None
-        longest, reached = max(map(len, self.runs.data.records)), []
+        longest, reached = max(map(len, self._glimpse.data.records)), []
         for way in ((), [horizon for horizon in HORIZONS if horizon < longest]):
             theta, error = start.theta, math.inf
             for horizon in (*way, None):
-                problem = self.runs.restarted(horizon)
+                problem = self._glimpse.restarted(horizon)
                 error, theta = refit_structure(problem, self.prior, start.keys, theta)
             reached.append((error, theta))
         error, theta = min(reached, key=lambda one: one[0])
         return start._replace(theta=theta) if error < math.inf else start
 
     def _selected(self, objective: str) -> Start | None:
-        n_rows = max(self.power * self.regression.n_rows, 2.0)
-        selection = Selection(self.runs, self.prior, MOST_TERMS, objective)
+        glimpse = self._glimpse
+        seen = self.regression if glimpse is self.runs else glimpse.regression
+        n_rows = max(self.power * seen.n_rows, 2.0)
+        selection = Selection(glimpse, self.prior, MOST_TERMS, objective)
         terms = selection.terms
         log_odds = terms.log_prior + np.where(
             terms.degree > 0, math.log(self.prior.expected_terms), 0
