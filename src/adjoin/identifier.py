@@ -22,17 +22,15 @@ from adjoin.data.scaling import Scaling
 from adjoin.errors import AdjoinError
 from adjoin.grammar import Grammar
 from adjoin.grammar.library import Functions
-from adjoin.inference.arguments import check_arguments, check_held_out, given_data
+from adjoin.inference.arguments import check_fit
 from adjoin.inference.centring import N_CHAINS, choose_scaling, has_means, make_engines
 from adjoin.inference.checkpoint import Checkpoint, keep
 from adjoin.inference.described import describe_run
 from adjoin.inference.engine import Engine
-from adjoin.inference.engines import find_engine
 from adjoin.inference.engines.prediction import PredictionEngine
 from adjoin.inference.estimator import Estimator, not_fitted
 from adjoin.inference.kept_chains import keep_chains
 from adjoin.inference.ladder import Ladder
-from adjoin.inference.model_class import choose_grammar
 from adjoin.inference.moves import Moves
 from adjoin.inference.prior import STANDARD, Prior
 from adjoin.inference.problem import Problem
@@ -50,7 +48,7 @@ from adjoin.results.run import Run
 from adjoin.results.run_settings import make_settings
 from adjoin.results.staged import run_stages
 from adjoin.scores import fit_index
-from adjoin.threads import n_workers, one_blas_thread
+from adjoin.threads import n_workers
 
 _MEGABYTE = 2**20
 _PILOT_KEY = 2**32 - 1  # of a seed that no chain has
@@ -279,10 +277,10 @@ class Identifier(Estimator):
             chain by and to be scored on.
         """
         begin = time.perf_counter()
-        engine_class, data, grammar, prior = self._checked(u, y, held_out)
-        described = partial(describe_run, "fit", self.get_params(), data, held_out)
+        params = self.get_params()
+        engine_class, data, grammar, prior = check_fit(params, self._parameters(), u, y, held_out)
+        described = partial(describe_run, "fit", params, data, held_out)
         with (
-            one_blas_thread(),
             keep(self.checkpoint, described, self.seed, self.warm_start) as checkpoint,
             executor_of(self.scheduler) as executor,
         ):
@@ -302,25 +300,7 @@ class Identifier(Estimator):
 
     def check(self, u: Any, y: Any = None, held_out: Dataset | None = None) -> None:
         """Refuse, before anything is computed, arguments and data that `fit` would refuse."""
-        self._checked(u, y, held_out)
-
-    def _checked(
-        self, u: Any, y: Any, held_out: Dataset | None
-    ) -> tuple[type[Engine], Dataset, Grammar, Prior]:
-        """The engine, data, grammar and prior of these arguments, none of which means nothing."""
-        engine_class = find_engine(self.objective)
-        check_arguments(self.get_params(), self._parameters(), engine_class)
-        data = given_data(u, y, self.grammar)
-        data.require_variation()
-        prior = Prior.read(self.prior, self.expected_terms)
-        grammar = choose_grammar(self.get_params(), self._parameters(), data, prior)
-        data.require_window(grammar.alphabet.max_lag)  # before atoms are made for every lag
-        data.require_degree(max(grammar.alphabet.max_degree, grammar.alphabet.fixed.max_degree))
-        check_held_out(held_out, data, grammar.alphabet.max_lag)
-        if grammar.alphabet.has_noise:  # only now is it known
-            engine_class = find_engine(self.objective, has_noise=True)
-            check_arguments(self.get_params(), self._parameters(), engine_class)
-        return engine_class, data, grammar, prior
+        check_fit(self.get_params(), self._parameters(), u, y, held_out)
 
     def _sample(
         self,

@@ -19,11 +19,39 @@ from adjoin.inference.described import NOT_THE_RESULT
 from adjoin.inference.engine import Engine
 from adjoin.inference.engines import ENGINES, find_engine
 from adjoin.inference.ladder import Ladder
+from adjoin.inference.model_class import choose_grammar
 from adjoin.inference.moves import Moves
 from adjoin.inference.objective import Objective
 from adjoin.inference.prior import Prior
 from adjoin.inference.settings import JOINT, RESIDUAL, is_runaway
 from adjoin.inference.stages import AUTO, MOST_SAMPLES
+
+
+def check_fit(
+    given: Mapping[str, Any], default: Mapping[str, Any], u: Any, y: Any, held_out: Any
+) -> tuple[type[Engine], Dataset, Grammar, Prior]:
+    """The engine, data, grammar and prior of a fit; refuses what means nothing.
+
+    Parameters
+    ----------
+    given, default : mapping
+        The arguments by name, and what each is if it is not given.
+    u, y, held_out
+        As they were passed to `fit`.
+    """
+    engine = find_engine(given["objective"])
+    check_arguments(given, default, engine)
+    data = given_data(u, y, given["grammar"])
+    data.require_variation()
+    prior = Prior.read(given["prior"], given["expected_terms"])
+    grammar = choose_grammar(given, default, data, prior)
+    data.require_window(grammar.alphabet.max_lag)  # before atoms are made for every lag
+    data.require_degree(max(grammar.alphabet.max_degree, grammar.alphabet.fixed.max_degree))
+    check_held_out(held_out, data, grammar.alphabet.max_lag)
+    if grammar.alphabet.has_noise:  # only now is it known
+        engine = find_engine(given["objective"], has_noise=True)
+        check_arguments(given, default, engine)
+    return engine, data, grammar, prior
 
 
 def check_arguments(
