@@ -138,3 +138,104 @@ def run_trials(trials: Sequence[Trial], flags: Sequence[str] = (*STRICT, *EXACT)
 
 def _read(path: Path, trial: Trial) -> Float2D:
     return np.fromfile(path, dtype=np.float64).reshape(len(trial.rows), len(trial.code.outputs))
+
+
+_FMU_MAIN = """
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "adjoin_wiring.h"
+
+{declarations}
+int main(int n_arguments, char **argument)
+{{
+    const long n = n_arguments > 1 ? strtol(argument[1], NULL, 10) : 0;
+    const unsigned references[] = {{{references}}};
+    double input[{n_inputs} + 1], output[{n_outputs}];
+    FILE *from = fopen("in", "rb"), *to = fopen("out", "wb");
+    long k;
+    void *c;
+    if (from == NULL || to == NULL)
+        return 2;
+{start}
+    for (k = 0; k < n; k++) {{
+        const double time = (double)k * SAMPLING_TIME;
+        if (fread(input, sizeof input[0], {n_inputs}u, from) != {n_inputs}u)
+            return 3;
+        if ({set} != 0 || {get} != 0)
+            return 4;
+        (void)fwrite(output, sizeof output[0], {n_outputs}u, to);
+        if ({step} != 0)
+            return 5;
+    }}
+    fmi{fmi}FreeInstance(c);
+    return fclose(from) != 0 || fclose(to) != 0 ? 6 : 0;
+}}
+"""
+
+_FMI2_DECLARATIONS = """#include "adjoin_fmi2_types.h"
+fmi2Component fmi2Instantiate(fmi2String, fmi2Type, fmi2String, fmi2String,
+                              const fmi2CallbackFunctions *, fmi2Boolean, fmi2Boolean);
+fmi2Status fmi2SetupExperiment(fmi2Component, fmi2Boolean, fmi2Real, fmi2Real, fmi2Boolean,
+                               fmi2Real);
+fmi2Status fmi2EnterInitializationMode(fmi2Component);
+fmi2Status fmi2ExitInitializationMode(fmi2Component);
+fmi2Status fmi2SetReal(fmi2Component, const fmi2ValueReference[], size_t, const fmi2Real[]);
+fmi2Status fmi2GetReal(fmi2Component, const fmi2ValueReference[], size_t, fmi2Real[]);
+fmi2Status fmi2DoStep(fmi2Component, fmi2Real, fmi2Real, fmi2Boolean);
+void fmi2FreeInstance(fmi2Component);
+"""
+
+_FMI2_START = """    c = fmi2Instantiate("check", fmi2CoSimulation, TOKEN, "", NULL, 0, 0);
+    if (c == NULL || fmi2SetupExperiment(c, 0, 0.0, 0.0, 0, 0.0) != 0
+        || fmi2EnterInitializationMode(c) != 0 || fmi2ExitInitializationMode(c) != 0)
+        return 7;"""
+
+_FMI3_DECLARATIONS = """#include "adjoin_fmi3_types.h"
+fmi3Instance fmi3InstantiateCoSimulation(
+    fmi3String, fmi3String, fmi3String, fmi3Boolean, fmi3Boolean, fmi3Boolean, fmi3Boolean,
+    const fmi3ValueReference[], size_t, fmi3InstanceEnvironment, fmi3LogMessageCallback,
+    fmi3IntermediateUpdateCallback);
+fmi3Status fmi3EnterInitializationMode(fmi3Instance, fmi3Boolean, fmi3Float64, fmi3Float64,
+                                       fmi3Boolean, fmi3Float64);
+fmi3Status fmi3ExitInitializationMode(fmi3Instance);
+fmi3Status fmi3SetFloat64(fmi3Instance, const fmi3ValueReference[], size_t, const fmi3Float64[],
+                          size_t);
+fmi3Status fmi3GetFloat64(fmi3Instance, const fmi3ValueReference[], size_t, fmi3Float64[], size_t);
+fmi3Status fmi3DoStep(fmi3Instance, fmi3Float64, fmi3Float64, fmi3Boolean, fmi3Boolean *,
+                      fmi3Boolean *, fmi3Boolean *, fmi3Float64 *);
+void fmi3FreeInstance(fmi3Instance);
+"""
+
+_FMI3_START = """    bool event, terminate, early;
+    double last;
+    c = fmi3InstantiateCoSimulation("check", TOKEN, "", false, false, false, false, NULL, 0u, NULL,
+                                    NULL, NULL);
+    if (c == NULL || fmi3EnterInitializationMode(c, false, 0.0, 0.0, false, 0.0) != 0
+        || fmi3ExitInitializationMode(c) != 0)
+        return 7;"""
+
+
+def fmu_driver_text(fmi: int, n_inputs: int, n_outputs: int) -> str:
+    """A program that runs an FMU as a tool does: set inputs, get outputs, step; from rest."""
+    if fmi == 2:
+        set_call = f"fmi2SetReal(c, references, {n_inputs}u, input)"
+        get_call = f"fmi2GetReal(c, references + {n_inputs}, {n_outputs}u, output)"
+        step = "fmi2DoStep(c, time, SAMPLING_TIME, 1)"
+        declarations, start = _FMI2_DECLARATIONS, _FMI2_START
+    else:
+        set_call = f"fmi3SetFloat64(c, references, {n_inputs}u, input, {n_inputs}u)"
+        get_call = f"fmi3GetFloat64(c, references + {n_inputs}, {n_outputs}u, output, {n_outputs}u)"
+        step = "fmi3DoStep(c, time, SAMPLING_TIME, true, &event, &terminate, &early, &last)"
+        declarations, start = _FMI3_DECLARATIONS, _FMI3_START
+    return _FMU_MAIN.format(
+        fmi=fmi,
+        declarations=declarations,
+        start=start,
+        references=", ".join(f"{i}u" for i in range(n_inputs + n_outputs)),
+        n_inputs=n_inputs,
+        n_outputs=n_outputs,
+        set=set_call,
+        get=get_call,
+        step=step,
+    )
