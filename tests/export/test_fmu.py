@@ -14,6 +14,7 @@ from tests.export.models import Drawn, draw_many
 from tests.export.test_c_code import STRICTER, TEXTS
 
 from adjoin import AdjoinError, Dataset, Model, Structure
+from adjoin.export import fmu
 from adjoin.export.card import Card
 from adjoin.export.check import response
 from adjoin.export.compiling import find_compiler
@@ -72,9 +73,13 @@ def simulated(fmpy: Any, path: Path, names: tuple[str, ...], u: np.ndarray) -> A
 
 
 @pytest.mark.parametrize("fmi", VERSIONS)
-def test_fmpy_simulates_what_the_model_does(fmpy: Any, tmp_path: Path, fmi: Literal[2, 3]) -> None:
+def test_fmpy_simulates_what_the_model_does(
+    fmpy: Any, tmp_path: Path, fmi: Literal[2, 3], monkeypatch: pytest.MonkeyPatch
+) -> None:
     from fmpy.validation import validate_fmu
 
+    # Without optimising, which takes most of the time and changes no digit.
+    monkeypatch.setattr(fmu, "EXACT", ("-O0", "-ffp-contract=off"))
     many, _ = draw_many(20, 120, seed=11, max_lag=20)
     for drawn in map(delayed, many):
         model, path = drawn.model, tmp_path / "model.fmu"

@@ -78,9 +78,16 @@ def test_names_that_matlab_has_other_uses_for_are_made_safe(tmp_path: Path) -> N
 
 
 @needs_octave
-@pytest.mark.parametrize("header", ['time,"coil force [N]",speed (m/s)', "time,coil_force,speed\r"])
-def test_the_script_runs_the_function_on_a_table(tmp_path: Path, header: str) -> None:
-    model = Model.parse("speed(k) = 0.5*coil_force(k-2) + 0.25*speed(k-1)", offsets={"speed": 1.0})
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [
+        ('time,"coil force [N]",speed (m/s)', "coil_force"),
+        ('time,"coil force [N]",speed (m/s)', "coil_force_N"),
+        ("time,coil_force,speed\r", "coil_force"),
+    ],
+)
+def test_the_script_runs_the_function_on_a_table(tmp_path: Path, header: str, name: str) -> None:
+    model = Model.parse(f"speed(k) = 0.5*{name}(k-2) + 0.25*speed(k-1)", offsets={"speed": 1.0})
     code = matlab_code(model, "rig")
     (tmp_path / "rig.m").write_text(code.function, encoding="ascii")
     (tmp_path / "run_rig.m").write_text(code.script, encoding="ascii")

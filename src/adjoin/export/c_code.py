@@ -113,7 +113,7 @@ class _Writer:
         model, name, output = self.model, self.name, self.model.names.output
         lines = [f"{name}.h: {output}(k), found by adjoin", ""]
         lines += wrapped(comment_text(model.format(None)), 88, "    ")
-        lines += paragraphs(*self.card.facts(model))
+        lines += paragraphs(*self.card.facts(model, model.max_lag))
         renamed = [f"{old} is called {new}" for old, new in self.argument.items() if old != new]
         if renamed:
             lines += paragraphs(f"In this code {', '.join(renamed)}.")

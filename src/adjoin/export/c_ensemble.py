@@ -24,7 +24,13 @@ from adjoin.export.c_spelling import Spelling, value_at
 from adjoin.export.card import Card
 from adjoin.export.ensemble import Ensemble
 from adjoin.export.histories import find_histories, value_text
-from adjoin.export.identifiers import C_WORDS, Identifiers, comment_text, require_identifier
+from adjoin.export.identifiers import (
+    C_WORDS,
+    Identifiers,
+    comment_text,
+    require_identifier,
+    wrapped,
+)
 from adjoin.grammar.equation import term_text
 from adjoin.grammar.terms import Atom
 from adjoin.modelling.simulation import Part, in_order
@@ -42,6 +48,8 @@ _INSIDE = (
     "exp",
     "pos",
 )
+
+_MOST_SHOWN = 8  # structures in the header
 
 
 def c_ensemble(
@@ -134,13 +142,13 @@ class _Writer:
             len(g) * sum(bool(p.known) + len(p.back) for p in parts) for g, parts in sizes
         )
         lines = [f"{name}.h: {output}(k) by {n} models drawn from a posterior, found by adjoin"]
-        facts = [
-            fact.replace(f"{model.max_lag} samples", f"{self.max_lag} samples")
-            if fact.startswith("Largest lag")
-            else fact
-            for fact in self.card.facts(model)
-        ]
-        lines += paragraphs(*facts)
+        lines += paragraphs(*self.card.facts(model, self.max_lag))
+        lines += paragraphs(f"The models, drawn with seed {ensemble.seed}:")
+        for group, parts in sizes[:_MOST_SHOWN]:
+            text = f"{len(group)} of {_structure_text(parts)}"
+            lines += wrapped(comment_text(text), 88, "    ")
+        if len(sizes) > _MOST_SHOWN:
+            lines.append(f"    and {len(sizes) - _MOST_SHOWN} structures more, in {name}.c")
         lines += paragraphs(
             f"A step gives the mean of the runs without noise (mean), their standard deviation"
             f" (model_sd: how far the models differ), that with noise (sd), and quantiles with"
@@ -266,25 +274,25 @@ class _Writer:
             lines.append(f"    shared[{place}] = {product};")
         first = 0
         for place, (group, parts) in enumerate(zip(self.ensemble.groups, self.parts, strict=True)):
-            structure = " + ".join(term_text(tuple([*p.known, *p.back])) for p in parts) or "0"
-            lines.append(f"    /* {comment_text(structure)} */")
+            lines.append(f"    /* {comment_text(_structure_text(parts))} */")
+            place_of = f"{first} + i" if first else "i"
             lines.append(f"    for (i = 0; i < {len(group)}; i++) {{")
             if parts:
                 table = f"{self.name}_theta_{place}[i]"
                 lines.append(f"        const {self.real} *const theta = {table};")
             lines.append(f"        {self.real} total = {self.spelling.number(0.0)};")
             for j, part in enumerate(parts):
-                lines.append(f"        total += {self._product(j, part, first)};")
-            lines.append(f"        run[{first} + i] = total;")
+                lines.append(f"        total += {self._product(j, part, place_of)};")
+            lines.append(f"        run[{place_of}] = total;")
             lines.append("    }")
             first += len(group)
         head = f"\nstatic void {self.name}_evaluate({given}, {self.real} *run)\n{{\n"
         return head + "\n".join(lines) + "\n}\n"
 
-    def _product(self, j: int, part: Part, first: int) -> str:
+    def _product(self, j: int, part: Part, place_of: str) -> str:
         factors = [f"theta[{j}]"]
         factors += [f"shared[{self.shared[tuple(part.known)]}]"] if part.known else []
-        factors += [f"{self.back[atom]}[{first} + i]" for atom in part.back]
+        factors += [f"{self.back[atom]}[{place_of}]" for atom in part.back]
         return " * ".join(factors)
 
     def _take_in(self) -> str:
@@ -397,3 +405,8 @@ void {name}_step({given}, {name}_output *output)
             at = f"state->past_{history.plain}[i / {self.n}][i % {self.n}]"
             lines += [f"        {at} = {self.spelling.number(value_at(history.word, 0.0))};"]
         return lines
+
+
+def _structure_text(parts: list[Part]) -> str:
+    """The terms of a structure, as they are added up."""
+    return " + ".join(term_text(tuple([*part.known, *part.back])) for part in parts) or "0"

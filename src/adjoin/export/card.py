@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from adjoin.errors import AdjoinError
 from adjoin.export.identifiers import comment_text, wrapped
+from adjoin.text import counted
 from adjoin.version import __version__
 
 if TYPE_CHECKING:
@@ -65,14 +66,14 @@ class Card:
         unit = self.units.get(name, "")
         return f"{name} [{unit}]" if unit else name
 
-    def facts(self, model: Model) -> list[str]:
+    def facts(self, model: Model, max_lag: int) -> list[str]:
         """Sentences about the signals, in the order in which they matter."""
         names = model.names
         inputs = ", ".join(map(self.signal, names.inputs)) or "none"
         found = [f"Inputs: {inputs}. Output: {self.signal(names.output)}."]
         if self.step is not None:
             found.append(f"Sampling time: {self.step!r} s.")
-        found.append(f"Largest lag: {model.max_lag} samples.")
+        found.append(f"Largest lag: {counted(max_lag, 'sample')}.")
         if model.offsets:
             stated = ", ".join(f"{name} from {offset!r}" for name, offset in model.offsets.items())
             found.append(

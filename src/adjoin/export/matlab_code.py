@@ -22,6 +22,7 @@ from adjoin.grammar.equation import term_text
 from adjoin.grammar.functions import POS, find_function
 from adjoin.grammar.terms import Atom
 from adjoin.modelling.simulation import Part, in_order
+from adjoin.text import counted
 
 if TYPE_CHECKING:
     from adjoin.model import Model
@@ -92,7 +93,7 @@ def _function(model: Model, name: str, card: Card) -> str:
         f"{given}: {what[0]}. y_init: {what[1]}. y: y_init and what follows, NaN where"
         " the run is lost."
     )
-    for fact in card.facts(model):
+    for fact in card.facts(model, lag):
         lines += _comment(fact)
     if model.noise_sd is not None:
         lines += _comment(f"Noise of standard deviation {model.noise_sd:.6g} is left out.")
@@ -144,7 +145,7 @@ def _preparation(model: Model, given: str) -> list[str]:
             lines.append("u = u(:);")
         lines += [
             f"if size(u, 2) ~= {n_inputs}",
-            f"    error('the inputs need {n_inputs} columns');",
+            f"    error('the inputs need {counted(n_inputs, 'column')}');",
             "end",
             "n = size(u, 1);",
         ]
@@ -203,8 +204,8 @@ def _script(model: Model, name: str, card: Card) -> str:
     columns = ", ".join(f"'{signal}'" for signal in names.inputs)
     lines = _comment(f"Run {name}.m on a table: a CSV file with a header and one row per sample.")
     lines += _comment(
-        f"Columns are found by their names without units, such as {names.output}; where the output"
-        f" was measured, its first {model.max_lag} samples begin the run. The result goes to"
+        f"Columns are found by their names, such as {names.output}; where the output was measured,"
+        f" its first {model.max_lag} samples begin the run. The result goes to"
         f" {name}_simulated.csv."
     )
     lines += _comment(card.provenance)
@@ -216,20 +217,23 @@ def _script(model: Model, name: str, card: Card) -> str:
         f"columns = {{{columns}}};",
         f"output = '{names.output}';",
         "rows = strsplit(strtrim(strrep(fileread(file), char(13), '')), char(10));",
-        "head = regexprep(strsplit(rows{1}, ','), '^\\s*\"?|\\s*([\\[(].*)?\"?\\s*$', '');",
-        "head = regexprep(head, '\\W+', '_');",
+        "% Names are those of the header, with or without their units.",
+        "head = strrep(strsplit(rows{1}, ','), '\"', '');",
+        "whole = regexprep(regexprep(head, '\\W+', '_'), '^_+|_+$', '');",
+        "plain = regexprep(regexprep(head, '[\\[(].*$', ''), '\\W+', '_');",
+        "plain = regexprep(plain, '^_+|_+$', '');",
         "cells = regexp(rows(2:end)', ',', 'split');",
         "cells = vertcat(cells{:});",
         f"u = zeros(size(cells, 1), {n_inputs});",
         f"for i = 1:{n_inputs}",
-        "    place = find(strcmp(head, columns{i}), 1);",
+        "    place = find(strcmp(plain, columns{i}) | strcmp(whole, columns{i}), 1);",
         "    if isempty(place)",
         "        error('%s has no column %s', file, columns{i});",
         "    end",
         "    u(:, i) = str2double(cells(:, place));",
         "end",
         "y_init = [];",
-        "place = find(strcmp(head, output), 1);",
+        "place = find(strcmp(plain, output) | strcmp(whole, output), 1);",
         "if ~isempty(place)",
         f"    y_init = str2double(cells(1:{model.max_lag}, place));",
         "end",
