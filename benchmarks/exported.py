@@ -50,12 +50,12 @@ int main(void)
         struct timespec begun, ended;
         long k;
         timed_init(&state);
-        clock_gettime(CLOCK_MONOTONIC, &begun);
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begun);
         for (k = 0; k < N_STEPS; k++) {
             x = x * 3.7 * (1.0 - x); /* an input that no compiler foresees */
             STEP
         }
-        clock_gettime(CLOCK_MONOTONIC, &ended);
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ended);
         {
             const double ns = 1e9 * (double)(ended.tv_sec - begun.tv_sec)
                 + (double)(ended.tv_nsec - begun.tv_nsec);
@@ -135,7 +135,8 @@ def silverbox_ensemble(n: int) -> Ensemble:
             terms = model.structure.terms[:-1]
             shorter = replace(model.structure, terms=terms)
             models[-1] = replace(model, structure=shorter, theta=theta[:-1])
-    return Ensemble(tuple(models), (0.001,) * n, BANDS, "")
+    # Noise larger than what the models differ by, as it mostly is.
+    return Ensemble(tuple(models), (0.05,) * n, BANDS, "")
 
 
 def stack_of(code: CCode) -> int:
@@ -179,7 +180,7 @@ def main() -> None:
         )
         print(f"{name:34}{c:10.1f}{kernel:10.1f}{python:10.0f}{code.n_state_bytes:16,}")
     code = c_ensemble(silverbox_ensemble(50), "timed")
-    nanoseconds = time_c(code, 1, 20_000, is_many=True)
+    nanoseconds = time_c(code, 1, 2_000, is_many=True)
     print(f"\n50 Silverbox models with bands: {nanoseconds:,.0f} ns per step,")
     print(f"{code.n_state_bytes:,} bytes of state, {stack_of(code):,} of stack (gcc -fstack-usage;")
     print(f"{code.n_stack_bytes:,} by the header), {len(code.source):,} characters of source")

@@ -122,7 +122,7 @@ class _Writer:
     @property
     def _n_bytes(self) -> int:
         size = self.spelling.n_bytes
-        found = self.n + sum(2 * size * (h.lag + 1) + 4 for h in self.of_inputs if h.lag)
+        found = 3 * self.n + sum(2 * size * (h.lag + 1) + 4 for h in self.of_inputs if h.lag)
         return found + sum(size * h.lag * self.n + 4 for h in self.of_output)
 
     @property
@@ -161,8 +161,9 @@ class _Writer:
             f" in a measured sample: {self.max_lag} of them begin a run, or bring one back to what"
             " was measured.",
             f"A step has {n_products} multiplications and {n_sums} additions for the runs, and at"
-            f" most {n * (n - 1) // 2} comparisons and moves to sort them. A state has"
-            f" {self._n_bytes} bytes, and a step needs about {self._n_stack_bytes} bytes of stack."
+            f" most {n * (n - 1) // 2} comparisons and moves to sort them, but about {n} where they"
+            f" are in the order of the step before. A state has {self._n_bytes} bytes, and a step"
+            f" needs about {self._n_stack_bytes} bytes of stack."
             f" Coefficients are {self._n_table_bytes} bytes of constants. Nothing is allocated or"
             " global: one state for each instance.",
             self.card.provenance,
@@ -195,6 +196,7 @@ class _Writer:
                 "typedef struct {",
                 *members(self.of_inputs, 1, real),
                 *pasts,
+                f"    unsigned short order[{n}];",
                 f"    unsigned char is_lost[{n}];",
                 f"}} {name}_state;",
                 "",
@@ -316,21 +318,27 @@ class _Writer:
         name, real, s = self.name, self.real, self.spelling.suffix
         zero, one = self.spelling.number(0.0), self.spelling.number(1.0)
         offset = self.model.offsets.get(self.model.names.output, 0.0)
+        infinity = "HUGE_VALF" if self.spelling.single else "HUGE_VAL"
         return f"""
-static void {name}_summarise(const {name}_state *state, const {real} *run, {name}_output *output)
+/* Sorted by insertion in the order of the last step, which is nearly that of this one. */
+static void {name}_summarise({name}_state *state, const {real} *run, {name}_output *output)
 {{
     {real} sorted[{self.n}], mean = {zero}, square = {zero}, noise = {zero}, n_kept;
     int i, j, n = 0;
     for (i = 0; i < {self.n}; i++) {{
-        const {real} value = run[i] + {name}_shift[i];
-        if (state->is_lost[i])
-            continue;
-        for (j = n; j > 0 && sorted[j - 1] > value; j--)
+        const unsigned short own = state->order[i];
+        const {real} value = state->is_lost[own] ? {infinity} : run[own] + {name}_shift[own];
+        for (j = i; j > 0 && sorted[j - 1] > value; j--) {{
             sorted[j] = sorted[j - 1];
+            state->order[j] = state->order[j - 1];
+        }}
         sorted[j] = value;
-        n++;
-        mean += run[i];
-        noise += {name}_spread[i] * {name}_spread[i];
+        state->order[j] = own;
+        if (!state->is_lost[i]) {{
+            n++;
+            mean += run[i];
+            noise += {name}_spread[i] * {name}_spread[i];
+        }}
     }}
     output->n_lost = {self.n} - n;
     n_kept = ({real})n;
@@ -371,8 +379,10 @@ void {name}_init({name}_state *state)
 {{
     int i;
 {begin}
-    for (i = 0; i < {n}; i++)
+    for (i = 0; i < {n}; i++) {{
         state->is_lost[i] = 0;
+        state->order[i] = (unsigned short)i;
+    }}
 }}
 
 void {name}_seed({measured})
