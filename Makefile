@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .PHONY: install demo test test-fast test-kernels lint format clean
-.PHONY: bench bench-cases bench-rigs bench-real bench-search docs-cases
+.PHONY: bench bench-cases bench-export bench-rigs bench-real bench-search docs-cases
 
 install: $(STAMP)
 
@@ -62,6 +62,10 @@ bench-cases: install
 	$(BIN)/python benchmarks/narmax.py
 	$(BIN)/python benchmarks/simulation_academic.py
 	$(BIN)/python benchmarks/simulation_silverbox.py
+
+# Exported C against Python, 300 random models; a C compiler is needed.
+bench-export: install
+	$(BIN)/python benchmarks/exported.py
 
 bench-rigs: install
 	$(BIN)/python benchmarks/drive.py

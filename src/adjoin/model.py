@@ -10,7 +10,7 @@ import math
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -24,6 +24,8 @@ from adjoin.data.gate import as_inputs, as_seeds, as_series, require_same_length
 from adjoin.data.names import SignalNames
 from adjoin.data.timing import require_step
 from adjoin.errors import AdjoinError, DivergenceWarning
+from adjoin.export.c_code import c_code
+from adjoin.export.c_parts import CCode
 from adjoin.grammar import Atom, Grammar, Structure, Term
 from adjoin.grammar.derivation import DerivedTree
 from adjoin.grammar.equation import equation_latex, equation_sympy, equation_text, term_text
@@ -32,6 +34,7 @@ from adjoin.grammar.parser import read_equation
 from adjoin.grammar.terms import powers
 from adjoin.modelling.digits import ENOUGH, Digits, FittedTo, enough_digits, rounded_text
 from adjoin.modelling.model_file import read_model, write_model
+from adjoin.modelling.origin import Origin
 from adjoin.modelling.python_code import python_code
 from adjoin.modelling.simulation import WIDEST, Response, free_run, predict
 
@@ -78,6 +81,7 @@ class Model:
     offsets: Mapping[str, float] = field(default_factory=dict, hash=False)
     limits: tuple[float, float] | None = field(default=None, compare=False)
     fitted_to: FittedTo | None = field(default=None, compare=False, kw_only=True)
+    origin: Origin | None = field(default=None, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
         theta = tuple(_number(value, "a coefficient") for value in self.theta)
@@ -130,7 +134,7 @@ class Model:
         """Read a model file, as `save` writes it."""
         fields = read_model(path)
         try:
-            return cls(*fields)
+            return cls(*fields[:-1], origin=fields.origin)
         except AdjoinError as error:
             raise AdjoinError(f"'{path}' is not a model file that can be read: {error}") from None
 
@@ -234,6 +238,29 @@ class Model:
         """The free run as the source of a Python module that needs no other package."""
         return python_code(self, function_name)
 
+    def c(self, name: str = "model", single: bool = False) -> CCode:
+        """The model as C99, free run and one step ahead; see `adjoin.export.c_code.c_code`."""
+        return c_code(self, name, single)
+
+    def matlab(self, name: str = "model") -> str:
+        """The free run as a MATLAB function, ``NAME.m``, which Octave reads too."""
+        from adjoin.export.matlab_code import matlab_code
+
+        return matlab_code(self, name).function
+
+    def fmu(
+        self,
+        path: str | os.PathLike[str],
+        fmi: Literal[2, 3] = 3,
+        step: float | None = None,
+        name: str = "model",
+        binary: bool = False,
+    ) -> None:
+        """Write the model as an FMU, source code without Python; see `adjoin.export.fmu`."""
+        from adjoin.export.fmu import write_fmu
+
+        write_fmu(self, path, fmi, step, name, binary)
+
     def tree(self) -> DerivedTree:
         """The derived tree of the structure in the smallest grammar that has it."""
         return Grammar.smallest(self.structure).derive(self.structure)
@@ -260,8 +287,7 @@ class Model:
                 total[part] = total.get(part, 0.0) + value
         structure = Structure(tuple(total), self.names)
         values = tuple(total[term] for term in structure)
-        noise_sd, limits = self.noise_sd, self.limits
-        return Model(structure, values, noise_sd, limits=limits, fitted_to=self.fitted_to)
+        return replace(self, structure=structure, theta=values, offsets={})
 
     def _is_bound(self, atom: Atom) -> bool:
         """Whether an atom is a function of deviations that has no like of raw signals."""

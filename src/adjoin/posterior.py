@@ -7,16 +7,22 @@ and how it goes into files and to other programs.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 from adjoin.exchange.arviz_data import to_arviz
 from adjoin.exchange.latex_table import latex_table
 from adjoin.exchange.run_file import read_run, write_run
+from adjoin.export.c_ensemble import c_ensemble
+from adjoin.export.c_parts import CCode
+from adjoin.export.fmu import write_fmu
 from adjoin.markup import html_heading, html_notes, html_table
 from adjoin.modelling.mathml import model_html
 from adjoin.results.collection import Collection
 from adjoin.results.diagnose import diagnose
+from adjoin.results.ensembles import draw_ensemble
 from adjoin.results.masses import mass_text
 from adjoin.text import counted
 
@@ -66,6 +72,32 @@ class Posterior(Collection):
         """The draws as ArviZ takes them; see `adjoin.exchange.arviz_data.to_arviz`."""
         return to_arviz(self, thin, log_likelihood, posterior_predictive, seed)
 
+    def c(
+        self, draws: int = 50, seed: int | None = 0, name: str = "model", single: bool = False
+    ) -> CCode:
+        """Models drawn at random as C99 that gives mean, spread and bands at every step.
+
+        See `adjoin.results.ensembles.draw_ensemble` for what noise the bands include; a lone model,
+        such as `map_model`, has a `c` of its own.
+        """
+        return c_ensemble(draw_ensemble(self, draws, seed), name, single)
+
+    def fmu(
+        self,
+        path: str | os.PathLike[str],
+        draws: int = 50,
+        seed: int | None = 0,
+        fmi: Literal[2, 3] = 3,
+        step: float | None = None,
+        name: str = "model",
+        binary: bool = False,
+    ) -> None:
+        """Write models drawn at random as an FMU whose outputs are mean, spread and bands.
+
+        See `c` for what these are of, and `adjoin.export.fmu.write_fmu` for the rest.
+        """
+        write_fmu(draw_ensemble(self, draws, seed), path, fmi, step, name, binary)
+
     def latex(self, most: int = 20) -> str:
         """A LaTeX table of the terms with their inclusion and coefficients."""
         return latex_table(self, most)
@@ -73,4 +105,5 @@ class Posterior(Collection):
 
 def load(path: str | os.PathLike[str]) -> Posterior:
     """The posterior that `Posterior.save` or ``adjoin fit --out`` saved."""
-    return Posterior(*read_run(path))
+    saved = read_run(path)
+    return Posterior(*saved._replace(run=replace(saved.run, name=Path(path).name)))

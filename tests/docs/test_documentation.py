@@ -18,12 +18,13 @@ from tests.command import run
 
 import adjoin
 from adjoin import Grammar
+from adjoin.export.compiling import compile_program, find_compiler, run_program
 from adjoin.sweeps.example import EXAMPLE
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-NEWCOMERS = ("README.md", "docs/tutorial.md", "docs/discover.md", "docs/sweep.md")
+NEWCOMERS = ("README.md", "docs/tutorial.md", "docs/discover.md", "docs/export.md", "docs/sweep.md")
 """Pages that begin in the folder that `adjoin demo` leaves behind."""
 WRITTEN = ("--out", "--report", "--model", "--python", "--latex")
 SHORTER = {
@@ -54,7 +55,7 @@ def _blocks(page: Path) -> list[Block]:
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_every_block_has_a_language_that_is_checked(page: Path) -> None:
-    known = {"python", "console", "tag", "text", "toml"}
+    known = {"python", "console", "tag", "text", "toml", "c"}
     assert [block.line for block in _blocks(page) if block.language not in known] == []
 
 
@@ -164,6 +165,19 @@ def test_commands(
     assert done.returncode == 0, done.stderr
     if output:
         assert doctest.OutputChecker().check_output(output, done.stdout, OPTIONS), done.stdout
+
+
+@pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler")
+def test_c_blocks(tmp_path: Path, demo_folder: Path) -> None:
+    """A program in C is compiled with the model of the demonstration, and runs."""
+    programs = [block for page in PAGES for block in _blocks(page) if block.language == "c"]
+    assert programs
+    adjoin.load(demo_folder / "rig.nc").selected.map_model.c("rig").save(tmp_path / "rig.c")
+    for block in programs:
+        (tmp_path / "main.c").write_text(block.text, encoding="utf-8")
+        compile_program(tmp_path, ["main.c", "rig.c"], "main")
+        printed = run_program([tmp_path / "main"], tmp_path, "the program")
+        assert re.fullmatch(r"displacement -?\d.*\n", printed)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.strategies import structures
 
 from adjoin import AdjoinError, Model, Structure
 from adjoin.data.names import SignalNames
+from adjoin.modelling.origin import Origin
 
 MODEL = Model.parse(
     "F(k) = 0.1*u(k-1) - 3e-07*abs(udot(k))*F(k-2)^3 + 0.25*e(k-1)",
@@ -86,6 +88,22 @@ def test_the_file_is_json_with_the_equation_as_its_one_truth(path: Path) -> None
     }
 
 
+@pytest.mark.parametrize("seed", [0, None, 2**53 - 1])
+def test_where_a_model_came_from_is_kept(path: Path, seed: int | None) -> None:
+    origin = Origin("rig.nc", "coil */ \u2028 data.csv", seed, "0.1.0")
+    model = replace(MODEL, origin=origin)
+    model.save(path)
+    assert json.loads(path.read_text("utf-8"))["schema_version"] == 3
+    assert Model.read(path).origin == origin
+    assert Model.read(path) == MODEL  # it says where from, not what it is
+    assert replace(model, offsets={}).expand().origin == origin
+
+
+def test_a_seed_that_json_cannot_hold_is_left_out(path: Path) -> None:
+    replace(MODEL, origin=Origin("a", seed=2**60)).save(path)
+    assert Model.read(path).origin == Origin("a")
+
+
 @pytest.mark.parametrize(
     "names",
     [SignalNames(("u",), "y", "w"), SignalNames(("e",), "y", "xi"), SignalNames((), "e", "y")],
@@ -134,11 +152,11 @@ def test_a_sampling_time_that_is_none_is_not_written(path: Path, sampling_time: 
     [
         ({"format": "adjoin run"}, '"format": "adjoin model"'),
         ({"format": ...}, '"format": "adjoin model"'),
-        ({"schema_version": 3}, "schema version 3, and this adjoin knows 2; update adjoin"),
-        ({"schema_version": 1.5}, '"schema_version" must be 1 or 2'),
-        ({"schema_version": True}, '"schema_version" must be 1 or 2'),
-        ({"schema_version": "1"}, '"schema_version" must be 1 or 2'),
-        ({"schema_version": ...}, '"schema_version" must be 1 or 2'),
+        ({"schema_version": 4}, "schema version 4, and this adjoin knows 3; update adjoin"),
+        ({"schema_version": 1.5}, '"schema_version" must be from 1 to 3'),
+        ({"schema_version": True}, '"schema_version" must be from 1 to 3'),
+        ({"schema_version": "1"}, '"schema_version" must be from 1 to 3'),
+        ({"schema_version": ...}, '"schema_version" must be from 1 to 3'),
         ({"equation": ...}, '"equation" is missing'),
         ({"inputs": ...}, '"inputs" is missing'),
         ({"ofsets": {"u": 1.0}}, "unknown field 'ofsets'"),
@@ -154,6 +172,11 @@ def test_a_sampling_time_that_is_none_is_not_written(path: Path, sampling_time: 
         ({"inputs": ["u", 2]}, '"inputs" must be a list'),
         ({"inputs": ["u", "u"]}, "2 signals are called 'u'"),
         ({"noise": "u"}, "name of the noise"),
+        ({"origin": "rig.nc"}, '"origin" must have'),
+        ({"origin": {"rune": "rig.nc"}}, '"origin" must have'),
+        ({"origin": {"run": 5}}, '"run" must be a text'),
+        ({"origin": {"seed": 0.5}}, '"seed" must be a whole number'),
+        ({"origin": {"seed": -1}}, '"seed" must be a whole number'),
         ({"noise": None}, '"noise" must be a text'),
         ({"noise_sd": "0.1"}, '"noise_sd" must be a finite number'),
         ({"noise_sd": True}, '"noise_sd" must be a finite number'),

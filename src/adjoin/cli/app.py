@@ -19,6 +19,7 @@ from adjoin.cli.check import check
 from adjoin.cli.compare import compare
 from adjoin.cli.demo import demo
 from adjoin.cli.discover import discover
+from adjoin.cli.export import export
 from adjoin.cli.fit import fit
 from adjoin.cli.grammar import grammar_app
 from adjoin.cli.run import report, simulate
@@ -35,7 +36,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-for command in (demo, check, discover, fit, compare, simulate, report, sweep, case):
+for command in (demo, check, discover, fit, compare, simulate, report, export, sweep, case):
     app.command()(command)
 app.add_typer(grammar_app, name="grammar")
 

@@ -232,10 +232,10 @@ def simulate(
 
         _require_order(model, data)
         require_tables([data])
-        subject = Model.read(model) if _is_json(model) else load(model).selected
+        subject = Model.read(model) if is_json(model) else load(model).selected
         names = subject.names if isinstance(subject, Model) else subject.data.names
         measured = read_labelled(data, names, decimal).decimated(decimate)
-        step = _step_of(model) if isinstance(subject, Model) else subject.data.sampling_time
+        step = step_of(model) if isinstance(subject, Model) else subject.data.sampling_time
         require_step(measured.step, step, "given")
         u, y, bounds = measured.inputs, measured.output, measured.bounds
         trial = Trial(subject, u, y, steps_ahead, draws, seed, bounds)
@@ -267,7 +267,7 @@ def _require_order(model: Path, data: Path) -> None:
     from adjoin.exchange.sealed import is_run
 
     def is_model(file: Path) -> bool:
-        return is_run(file) or _is_json(file)
+        return is_run(file) or is_json(file)
 
     if model.exists() and is_model(data) and not is_model(model):
         raise AdjoinError(
@@ -276,7 +276,7 @@ def _require_order(model: Path, data: Path) -> None:
         )
 
 
-def _step_of(model: Path) -> float | None:
+def step_of(model: Path) -> float | None:
     """The sampling time that a model file has as a remark, if it has."""
     import json
 
@@ -304,7 +304,7 @@ def _as_csv(series: Mapping[str, Any], measured: Experiment) -> str:
     return pd.DataFrame(table).to_csv(index=False, lineterminator="\n")
 
 
-def _is_json(file: Path) -> bool:
+def is_json(file: Path) -> bool:
     """A model file begins with a brace; what cannot be read is left to the reader of runs."""
     try:
         with file.open("rb") as stream:

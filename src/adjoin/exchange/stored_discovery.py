@@ -132,11 +132,16 @@ def _is_row(row: Any) -> bool:
     )
 
 
+def _read_model(text: str) -> Model:
+    fields = model_from_text(text)
+    return Model(*fields[:-1], origin=fields.origin)
+
+
 def _average(group: StoredGroup, texts: Any, names: SignalNames) -> Average:
     if not (isinstance(texts, list) and texts and all(isinstance(text, str) for text in texts)):
         raise group.fault("facts", "must have models to average")
     try:
-        models = tuple(Model(*model_from_text(text)) for text in texts)
+        models = tuple(map(_read_model, texts))
     except AdjoinError as error:
         raise group.fault("facts", f"must have models to average ({error})") from None
     if any(model.names.ordered[:-1] != names.ordered[:-1] for model in models):

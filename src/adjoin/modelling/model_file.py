@@ -12,13 +12,15 @@ Receives a `Model`; writes and reads a file whose one truth is the equation:
       "noise_sd": 0.1,
       "offsets": {"y": 293.15},
       "sampling_time": 0.01,
-      "limits": [280.0, 310.0]
+      "limits": [280.0, 310.0],
+      "origin": {"run": "rig.nc", "data": "rig.csv", "seed": 0, "version": "0.1.0"}
     }
 
-The equation is in deviations from the offsets; a free run that leaves the limits is lost. All after
-`output` may be left out: the noise's name is then `e`, its size and the sampling time unknown, the
-offsets zero, and runs are not limited. Schema 1 had no limits, and is what a model without them is
-written in.
+The equation is in deviations from the offsets; a free run that leaves the limits is lost. The
+origin is the run that the model came from. All after `output` may be left out: the noise's name is
+then `e`, its size and the sampling time unknown, the offsets zero, runs are not limited, and
+nothing is known of an origin. Schema 1 had no limits, and 2 no origin; models without are written
+in these.
 """
 
 from __future__ import annotations
@@ -33,23 +35,25 @@ from adjoin.errors import AdjoinError
 from adjoin.files import opened, write_whole
 from adjoin.grammar.parser import read_equation
 from adjoin.grammar.terms import Structure
+from adjoin.modelling.origin import Origin, read_origin
 
 if TYPE_CHECKING:
     from adjoin.model import Model
 
-FORMAT, SCHEMA_VERSION = "adjoin model", 2
+FORMAT, SCHEMA_VERSION = "adjoin model", 3
 _REQUIRED = ("format", "schema_version", "equation", "inputs", "output")
-_OPTIONAL = ("noise", "noise_sd", "offsets", "sampling_time", "limits")
+_OPTIONAL = ("noise", "noise_sd", "offsets", "sampling_time", "limits", "origin")
 
 
 class ModelFields(NamedTuple):
-    """The arguments of a `Model`, in its order."""
+    """The arguments of a `Model`, in its order, and its origin."""
 
     structure: Structure
     theta: tuple[float, ...]
     noise_sd: float | None
     offsets: dict[str, float]
     limits: tuple[float, float] | None
+    origin: Origin | None
 
 
 def write_model(
@@ -79,7 +83,7 @@ def model_to_text(model: Model, sampling_time: float | None = None) -> str:
     names = model.names
     fields: dict[str, Any] = {
         "format": FORMAT,
-        "schema_version": 1 if model.limits is None else SCHEMA_VERSION,
+        "schema_version": 3 if model.origin is not None else 1 if model.limits is None else 2,
         "equation": model.format(None),
         "inputs": list(names.inputs),
         "output": names.output,
@@ -90,11 +94,13 @@ def model_to_text(model: Model, sampling_time: float | None = None) -> str:
     }
     if model.limits is not None:
         fields["limits"] = list(model.limits)
+    if model.origin is not None:
+        fields["origin"] = model.origin.plain
     return json.dumps(fields, indent=2) + "\n"
 
 
 def read_model(path: str | os.PathLike[str]) -> ModelFields:
-    """Read a model file: ``Model(*read_model(path))``.
+    """Read a model file: its last field is the origin, the others make a `Model`.
 
     Raises
     ------
@@ -141,8 +147,9 @@ def model_from_text(text: str) -> ModelFields:
         for value in limits:
             _require_number("a limit", value)
         limits = limits[0], limits[1]
+    origin = None if fields.get("origin") is None else read_origin(fields["origin"])
     found = read_equation(equation, names, is_respelled=False)
-    return ModelFields(found.structure, found.theta, noise_sd, offsets, limits)
+    return ModelFields(found.structure, found.theta, noise_sd, offsets, limits, origin)
 
 
 def _fields(text: str) -> dict[str, Any]:
@@ -162,7 +169,7 @@ def _fields(text: str) -> dict[str, Any]:
         raise AdjoinError(f'it is JSON without "format": "{FORMAT}"; choose another file')
     version = found.get("schema_version")
     if not isinstance(version, float) or not version.is_integer() or version < 1:
-        raise AdjoinError(f'"schema_version" must be 1 or {SCHEMA_VERSION}, not {version!r}')
+        raise AdjoinError(f'"schema_version" must be from 1 to {SCHEMA_VERSION}, not {version!r}')
     if version > SCHEMA_VERSION:
         raise AdjoinError(
             f"it has schema version {version:.0f}, and this adjoin knows {SCHEMA_VERSION};"

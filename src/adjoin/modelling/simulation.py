@@ -241,7 +241,7 @@ def _fill(word: str, source: Float1D, target: Float1D) -> None:
     fill_function(function.code, source - function.shift, target)
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """One term, taken apart into known and fed-back atoms."""
 
     known: list[Atom]
@@ -251,6 +251,22 @@ class _Part(NamedTuple):
     def group(self) -> int:
         """Which group of a `Program` the term belongs to."""
         return 2 * len(self.back) - (not self.known) if self.back else 0
+
+
+def in_order(structure: Structure, theta: Sequence[float], fed_back: str) -> list[Part]:
+    """The terms in the order in which the kernel adds them up, each factor in its turn.
+
+    Whoever adds in this order has the same digits.
+    """
+    parts = [
+        Part(
+            [a for a in term if a.signal != fed_back],
+            [a for a in term if a.signal == fed_back],
+            value,
+        )
+        for term, value in zip(structure, theta, strict=True)
+    ]
+    return sorted(parts, key=Part.group)  # stable: canonical order within a group
 
 
 class _Layout:
@@ -267,18 +283,9 @@ class _Layout:
         self.back_rows += [row for row in rows if row[0] == fed_back and row[1]]
         noise = (names.noise, "")
         self.noise_row = self.known_rows.index(noise) if noise in self.known_rows else -1
-        parts = [
-            _Part(
-                [a for a in term if a.signal != fed_back],
-                [a for a in term if a.signal == fed_back],
-                value,
-            )
-            for term, value in zip(structure, theta, strict=True)
-        ]
-        parts.sort(key=_Part.group)  # stable: canonical order within a group
-        self.program = self._program(parts, n_samples)
+        self.program = self._program(in_order(structure, theta, fed_back), n_samples)
 
-    def _program(self, parts: list[_Part], n_samples: int) -> Program:
+    def _program(self, parts: list[Part], n_samples: int) -> Program:
         known_row = {row: i for i, row in enumerate(self.known_rows)}
         back_row = {row: i for i, row in enumerate(self.back_rows)}
         known = [atom for part in parts for atom in part.known]

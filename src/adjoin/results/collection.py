@@ -90,8 +90,10 @@ class Collection(Sample):
 
     def _fitted(self, structure: Structure, theta: Iterable[float], noise_sd: float) -> Model:
         offsets, limits = self.scaling.offsets, self.run.problem.limits
-        fitted_to = self.run.fitted_to
-        return Model(structure, tuple(theta), noise_sd, offsets, limits, fitted_to=fitted_to)
+        theta, fitted_to, origin = tuple(theta), self.run.fitted_to, self.run.origin
+        return Model(
+            structure, theta, noise_sd, offsets, limits, fitted_to=fitted_to, origin=origin
+        )
 
     def residuals(self) -> list[Float1D]:
         """Residuals of the MAP model on the fitted data, one series per record.
@@ -232,7 +234,7 @@ class Collection(Sample):
         n_jobs: int | None = None,
     ) -> Prediction:
         """As `simulate`, of arrays that are known to be good: one of each per record."""
-        drawn, noise_seed = self._drawn(draws, seed, sum(map(len, inputs)))
+        drawn, noise_seed = self.drawn(draws, seed, sum(map(len, inputs)))
         if seeds is None:
             # Else each would start at its own lag, and the first bands mix rest and noise.
             seeds = [np.full(self.max_lag, self.scaling.offset[-1])] * len(inputs)
@@ -272,15 +274,13 @@ class Collection(Sample):
         n_jobs: int | None = None,
     ) -> Prediction:
         """As `predict`, of arrays that are known to be good: one of each per record."""
-        drawn, noise_seed = self._drawn(draws, seed, sum(map(len, outputs)))
+        drawn, noise_seed = self.drawn(draws, seed, sum(map(len, outputs)))
         return predict_records(
             drawn, inputs, outputs, steps_ahead, self.max_lag, noise_seed, quantiles, n_jobs
         )
 
-    def _drawn(
-        self, draws: int, seed: int | None, n_samples: int
-    ) -> tuple[list[Drawn], int | None]:
-        """Models to run on so many samples, and a seed of its own for their noise."""
+    def drawn(self, draws: int, seed: int | None, n_samples: int) -> tuple[list[Drawn], int | None]:
+        """Models to run on so many samples, with their noise, and a seed of its own for that."""
         require_count("draws", draws)
         require_room(draws, n_samples)
         chosen = self._choose(draws, seed)

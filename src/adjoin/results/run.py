@@ -22,6 +22,8 @@ from adjoin.inference.problem import Problem
 from adjoin.inference.settings import RunSettings
 from adjoin.model import Model
 from adjoin.modelling.digits import FittedTo
+from adjoin.modelling.origin import Origin
+from adjoin.version import __version__
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +42,8 @@ class Run:
         How long it took, in seconds.
     held_out : Dataset, optional
         What was kept back to choose a chain by and to be scored on.
+    name : str
+        What its file is called, where it was read from one.
     """
 
     grammar: Grammar
@@ -47,6 +51,7 @@ class Run:
     settings: RunSettings = field(default_factory=RunSettings)
     timing: Mapping[str, float] = field(default_factory=dict)
     held_out: Dataset | None = None
+    name: str = ""
 
     def __getstate__(self) -> dict[str, Any]:
         # What finds modes is a closure, which no other process can be sent; it is made again.
@@ -86,6 +91,12 @@ class Run:
     def fitted_to(self) -> FittedTo:
         """What its models were fitted to, by which they know how many digits they need."""
         return FittedTo(self.data, self.max_lag)
+
+    @cached_property
+    def origin(self) -> Origin:
+        """Where its models say that they came from."""
+        data = ", ".join(self.settings.data) or self.data.label
+        return Origin(self.name, data, self.settings.seed, __version__)
 
     @cached_property
     def modes(self) -> Modes:
