@@ -219,6 +219,15 @@ def test_the_result_does_not_depend_on_workers_or_memory() -> None:
     assert not same_draws(fit(n_jobs=1, seed=1), alone)
 
 
+def test_nor_do_candidates_of_informed_moves() -> None:
+    """Room for the inner products of 90 terms, where there are 200 candidates, most of them poor."""
+    settings = {"samples": 400, "chains": 1, "max_lag": 6, "likelihood_power": 0.02}
+    few, much = (
+        quick(**settings, search={"candidates": 200}, memory_mb=m).fit(U, Y) for m in (1, 64)
+    )
+    assert same_draws(few, much)
+
+
 def print_nothing(snapshot: Snapshot) -> None:
     pass
 

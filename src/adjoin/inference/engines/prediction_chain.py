@@ -63,7 +63,7 @@ class PredictionChain:
         self._idle: Trace = make_buffer(capacity)
         self.log = TraceLog(setup.encoding, setup.table_bytes)
         self.n_adapted = 0
-        self._work = make_work(capacity, max_degree, 2 * self._most_candidates)
+        self._work = make_work(capacity, max_degree, 2 * setup.search.candidates)
         self.informed = make_informed(no_terms(max_degree), capacity, setup.search.moves)
         self._flips = setup.flips()
         first = max(_FIRST_CAPACITY, 2 * capacity + 2)
@@ -166,12 +166,6 @@ class PredictionChain:
         return max(most, least, 0 if self.engine.search.is_plain else 2 * self._needed)
 
     @property
-    def _most_candidates(self) -> int:
-        """How many candidates the pool may have: not more than a quarter of the table's terms."""
-        most = int((self.engine.table_bytes // 8) ** 0.5) // 4
-        return min(self.engine.search.candidates, most)
-
-    @property
     def is_prepared(self) -> bool:
         """There is nothing to prepare."""
         return True
@@ -226,7 +220,7 @@ class PredictionChain:
         """Choose the pool and place the rungs by what was seen; count from here on."""
         if self.ladder.swap[:, 0].any():
             self.ladder.power[:] = place_rungs(self.ladder.power, self.ladder.swap)
-        if self._most_candidates:
+        if self.engine.search.candidates:
             self._set_pool(self._choose_pool())
         self.ladder.swap[:] = 0
         self.ladder.n_trips[:] = 0
@@ -238,7 +232,7 @@ class PredictionChain:
 
     def _choose_pool(self) -> Terms:
         """What the alphabet has to offer, beside what is in use."""
-        every, most = self.engine.listing, self._most_candidates
+        every, most = self.engine.listing, self.engine.search.candidates
         if len(every.key) <= most:
             return every
         pool = terms_of(self.informed.pool)
