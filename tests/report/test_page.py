@@ -266,7 +266,7 @@ def test_what_was_tried_is_told() -> None:
     assert "part 1 of 2 of every record; part 2 of 2 of every record" in text
     assert "2.00 ± 0.20 % of the variance with 9 terms" in text
     assert "misses 2.02 ± 0.20 % of the variance with 5 terms" in text
-    assert "3.4 % of the output's standard deviation from the average of the best 2" in text
+    assert "3.4 % of the output's standard deviation from the median of the best 2" in text
     assert "u (1.3 times)" in text
     assert told["asked"] == [("effort", "quick"), ("functions", "–"), ("max lag", "–")]
     assert [r["error"] for r in told["rows"]].count("runs away (2 parts)") == 1
