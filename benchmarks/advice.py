@@ -25,9 +25,9 @@ from typer.testing import CliRunner
 
 from adjoin import Dataset, datasets, load
 from adjoin.cli.app import app
-from adjoin.cli.data import read_tables
 from adjoin.data import defects
 from adjoin.data.dataset import Record
+from adjoin.exchange.data_files import read_tables
 from adjoin.scores import nmse
 
 N_SEED = 50  # samples of the test record as it is in its file

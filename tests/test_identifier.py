@@ -220,7 +220,7 @@ def test_the_result_does_not_depend_on_workers_or_memory() -> None:
 
 
 def test_nor_do_candidates_of_informed_moves() -> None:
-    """Room for the inner products of 90 terms, where there are 200 candidates, most of them poor."""
+    """Room for the inner products of 90 terms, where there are 200 candidates."""
     settings = {"samples": 400, "chains": 1, "max_lag": 6, "likelihood_power": 0.02}
     few, much = (
         quick(**settings, search={"candidates": 200}, memory_mb=m).fit(U, Y) for m in (1, 64)

@@ -13,7 +13,7 @@ from tests.data.planted import clean
 
 import adjoin
 from adjoin import AdjoinError
-from adjoin.cli.data import read_tables
+from adjoin.exchange.data_files import read_tables
 
 
 @pytest.fixture

@@ -164,7 +164,7 @@ def test_everything_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
         (Model, "predicted_response"),
         (assessment, "diagnose"),
         (Columns, "matrix"),
-        (Scaling, "apply"),
+        (Scaling, "lag_table"),
     ):
         watch(owner, name)
     posterior = made([[POOR] * 8, [TRUE] * 4], held_out=HELD_OUT)
@@ -185,7 +185,7 @@ def test_everything_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert count["free_response"] == 9 * draws + 2 * DRAWS + 3 + 3 + 1
     assert count["predicted_response"] == 4  # and all chains' equation on what was fitted
     assert count["matrix"] == 0  # what passed the gate once is not checked again
-    assert count["apply"] == 1
+    assert count["lag_table"] == 1
     count.clear()
     alone = assess(made([[TRUE] * 4], held_out=HELD_OUT), draws=draws)
     assert [len(part.comparison) for part in alone.parts] == [3, 3]

@@ -91,7 +91,7 @@ def test_limits_go_through_files_and_python_code(tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     model.save(path)
     fields = json.loads(path.read_text("utf-8"))
-    assert (fields["schema_version"], fields["limits"]) == (2, list(model.limits))
+    assert (fields["schema_version"], fields["limits"]) == (3, list(model.limits))
     again = Model.read(path)
     assert (again, again.limits) == (model, model.limits)
     wild = Model(model.structure, (0.5, 1.2), 0.0, limits=model.limits)
